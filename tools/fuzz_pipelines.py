@@ -306,12 +306,17 @@ class Reference:
             return "other shapes"
         wrong = [k for k, a in enumerate(self.results) if not rounding.same(a, arrays[k])]
         if wrong and not exact:
-            bounds = rounding.bounds(self.module, self.inputs, self.results)
-            wrong = [k for k in wrong if not rounding.within(self.results[k], arrays[k], bounds[k])]
+            moved = rounding.movements(self.module, self.inputs, self.results)
+            wrong = [
+                k
+                for k in wrong
+                if not rounding.within(self.results[k], arrays[k], moved[k].furthest)
+            ]
         return "\n".join(
             f"result {k}: {self.results[k].tolist()} before,\n          {arrays[k].tolist()} after"
             for k in wrong
         )
+
 
 # ---------------------------------------------------------------- the tool
 

@@ -78,7 +78,9 @@ def main() -> int:
             found = bisect_folder(read_stages(str(target)), jobs=options.jobs, limits=limits)
             culprit = found.culprit
             named = () if culprit is None else (culprit.stage, *culprit.between)
-            is_right = culprit is not None and culprit.stage.file == planted.file and len(named) == 1
+            is_right = (
+                culprit is not None and culprit.stage.file == planted.file and len(named) == 1
+            )
             right, wrong = right + is_right, wrong + (not is_right)
             changed = planted.new.removeprefix("ROOT ").split(" = ")[0].removeprefix("%")
             suspects = [s.name for s in culprit.suspects] if culprit else []
@@ -93,9 +95,15 @@ def main() -> int:
                 print(f"    {planted.old}\n    {planted.new}", flush=True)
         for source in sources[: options.clean]:
             start = time.perf_counter()
-            found = bisect_folder(read_stages(str(fetch(source, folder))), jobs=options.jobs, limits=limits)
+            found = bisect_folder(
+                read_stages(str(fetch(source, folder))), jobs=options.jobs, limits=limits
+            )
             false += found.culprit is not None
-            says = "none" if found.culprit is None else f"FALSE: {found.culprit.stage.file}: {found.culprit.detail}"
+            says = (
+                "none"
+                if found.culprit is None
+                else f"FALSE: {found.culprit.stage.file}: {found.culprit.detail}"
+            )
             print(
                 f"{source.name:44} {found.compared} of {len(found.stages) - 1} compared, culprit {says},"
                 f" {time.perf_counter() - start:.1f} s",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares modules with edited copies of themselves, and says how many of the edits `hlo-diff` names.
 
-    tools/measure_diff.py --cases 200 --seed 1     # random modules of the corpus, three edits each, all renamed
+tools/measure_diff.py --cases 200 --seed 1     # random modules of the corpus, three edits each, all renamed
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--edits", type=int, default=3)
     parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "corpus")
-    parser.add_argument("--show", action="store_true", help="print what is missed and what is false")
+    parser.add_argument(
+        "--show", action="store_true", help="print what is missed and what is false"
+    )
     options = parser.parse_args()
     files = sorted(options.corpus.glob("programs/*/*.hlo"))
     files = [f for f in files if f.stat().st_size < LARGEST]
@@ -38,7 +40,9 @@ def main() -> int:
     while cases < options.cases:
         file = draw.choice(files)
         try:
-            case = edit(file.read_text(errors="surrogateescape"), draw.randrange(1 << 30), options.edits)
+            case = edit(
+                file.read_text(errors="surrogateescape"), draw.randrange(1 << 30), options.edits
+            )
             diff = diff_modules(case.before, case.after)
         except (HloError, ValueError):
             continue
@@ -48,9 +52,15 @@ def main() -> int:
             for each in diff.instructions
             if each.kind not in ("unchanged", "moved")
         }
-        hits, found, truth = hits + len(said & case.truth), found + len(said), truth + len(case.truth)
+        hits, found, truth = (
+            hits + len(said & case.truth),
+            found + len(said),
+            truth + len(case.truth),
+        )
         if options.show and said != case.truth:
-            print(f"{file.name}: missed {sorted(case.truth - said)}, false {sorted(said - case.truth)}")
+            print(
+                f"{file.name}: missed {sorted(case.truth - said)}, false {sorted(said - case.truth)}"
+            )
     precision, recall = hits / max(found, 1), hits / max(truth, 1)
     print(f"{cases} modules, {truth} differences: precision {precision:.1%}, recall {recall:.1%}")
     return 0 if min(precision, recall) >= 0.98 else 1

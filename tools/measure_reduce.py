@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reduces the planted bugs of `test/planted` and says how small they became.
 
-    tools/measure_reduce.py                       # all 20
-    tools/measure_reduce.py --only floor --print  # those whose name holds a word, with what is left
+tools/measure_reduce.py                       # all 20
+tools/measure_reduce.py --only floor --print  # those whose name holds a word, with what is left
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def main() -> int:
     print(f"{'bug':32} {'before':>7} {'after':>6} {'tries':>6} {'wall s':>7} {'CPU s':>6}")
     for bug in chosen:
         start = cpu_seconds()
-        done = reduce(bug.text, bug.condition, name=f"{bug.name}.hlo", jobs=options.jobs, progress=tell)
+        done = reduce(
+            bug.text, bug.condition, name=f"{bug.name}.hlo", jobs=options.jobs, progress=tell
+        )
         used = cpu_seconds() - start
         sizes.append(done.instructions)
         most = max(most, done.seconds)
@@ -55,7 +57,9 @@ def main() -> int:
         )
         if options.print:
             print(done.text)
-    print(f"{len(sizes)} bugs: median {statistics.median(sizes):g} instructions, slowest {most:.1f} s")
+    print(
+        f"{len(sizes)} bugs: median {statistics.median(sizes):g} instructions, slowest {most:.1f} s"
+    )
     return 0
 
 

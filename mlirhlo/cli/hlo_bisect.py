@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.cli.inputs import read_input, single_file
 from mlirhlo.cli.options import flag, help_text, parse
@@ -88,13 +88,14 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _folder(folder: str, module: str, options: Options, given: str) -> int:
+    from mlirhlo.debug.bisect.compare import SEEDS
     from mlirhlo.debug.bisect.folders import bisect_folder
     from mlirhlo.debug.bisect.stages import read_stages
 
     recorded = read_stages(folder, module)
     output = options.output or beside(given, ".bisect.tar.gz")
     line = ProgressLine(quiet=options.quiet)
-    seeds = options.condition().seeds if options.inputs else (42, 43)
+    seeds = options.condition().seeds if options.inputs else SEEDS
     with kept_verdicts(output, "nothing is decided yet") as verdicts:
         try:
             found = bisect_folder(
@@ -143,7 +144,9 @@ def _said_of_folder(found: FolderBisection) -> str:
         return "\n".join(lines)
     lines.append(f"culprit: {culprit.stage.label}, {culprit.stage.file}")
     if culprit.between:
-        lines.append(f"or one of: {', '.join(s.label for s in culprit.between)}, which could not be run")
+        lines.append(
+            f"or one of: {', '.join(s.label for s in culprit.between)}, which could not be run"
+        )
     lines.append(f"  {culprit.detail.splitlines()[0]}")
     lines += _said_of_suspects(culprit.suspects)
     return "\n".join(lines)
@@ -205,7 +208,13 @@ def _pipeline(path: str, options: Options) -> int:
         from mlirhlo.debug.bisect.report import write_report
 
         write_report(
-            output, name.rsplit(".", 1)[0], found.pass_name, found.pipeline, found.before, found.after, said
+            output,
+            name.rsplit(".", 1)[0],
+            found.pass_name,
+            found.pipeline,
+            found.before,
+            found.after,
+            said,
         )
     _print(options, said, _plain(found), output if has_report else "")
     return MISCOMPARED
@@ -214,7 +223,9 @@ def _pipeline(path: str, options: Options) -> int:
 def _said_of_pipeline(found: PipelineBisection) -> str:
     if not found.number:
         return f"the condition holds before any pass: {found.detail}"
-    lines = [f"pass {found.number} of {found.passes}: {found.pass_name} (pipeline {found.pipeline})"]
+    lines = [
+        f"pass {found.number} of {found.passes}: {found.pass_name} (pipeline {found.pipeline})"
+    ]
     if found.rule:
         equation = f": {found.equation}" if found.equation else ""
         lines.append(f"rule {found.rule}{equation}")
@@ -252,16 +263,20 @@ def _print(options: Options, said: str, plain: dict[str, Any], report: str) -> N
 
 def _plain(found: Any) -> dict[str, Any]:
     """A result as JSON, without the texts of modules."""
-    return _without_texts(asdict(found))
+    return cast("dict[str, Any]", _without_texts(asdict(found)))
 
 
 def _without_texts(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if not (isinstance(v, str) and v.count("\n") > 20)}
-        return {key: _without_texts(item) for key, item in kept.items() if key != "text" or "why" in kept}
+        known = cast("dict[str, Any]", value)
+        return {k: _without_texts(v) for k, v in known.items() if not _is_module(v)}
     if isinstance(value, list | tuple):
-        return [_without_texts(item) for item in value]
+        return [_without_texts(item) for item in cast("list[Any]", value)]
     return value
+
+
+def _is_module(value: object) -> bool:
+    return isinstance(value, str) and "\nENTRY " in value
 
 
 if __name__ == "__main__":

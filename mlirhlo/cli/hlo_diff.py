@@ -140,7 +140,7 @@ def _folders(before: str, after: str, options: Options) -> int:
 def _print_table(diff: FolderDiff, *, everything: bool) -> None:
     from mlirhlo.debug.diff.folders import COLUMNS
 
-    rows = [("program", *COLUMNS)]
+    rows: list[tuple[str, ...]] = [("program", *COLUMNS)]
     for program in diff.programs:
         if not everything and not program.changed:
             continue
@@ -155,7 +155,10 @@ def _print_table(diff: FolderDiff, *, everything: bool) -> None:
     if len(rows) > 1:
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         for row in rows:
-            cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
+            cells = [
+                row[0].ljust(widths[0]),
+                *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+            ]
             print("  ".join(cells).rstrip())
     changed = sum(bool(program.changed) for program in diff.programs)
     print(f"{changed} of {len(diff.programs)} programs differ")

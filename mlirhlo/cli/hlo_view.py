@@ -253,13 +253,14 @@ class _View:
             self._print(text)
 
     def _extract(self, words: Sequence[str]) -> None:
+        from mlirhlo.debug.cut import cut
         from mlirhlo.debug.graph import node_of
-        from mlirhlo.debug.graph.extract import extract
         from mlirhlo.formats.hlo_text import PrintOptions, print_module
 
         height = _number(words[1]) if len(words) > 1 else -1
-        module = extract(self.graph, node_of(self.graph, words[0]), height)
-        text = print_module(module, replace(PrintOptions(), large_constants=True))
+        node = node_of(self.graph, words[0])
+        part = cut(self.graph.module, [node.op], height=height)
+        text = print_module(part.module, replace(PrintOptions(), large_constants=True))
         if self.options.json:
             self._print_json({"text": text})
         else:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli.options import flag
@@ -68,21 +68,21 @@ class TryingOptions:
             raise usage_error(f"--inputs={','.join(self.inputs)}: seeds are numbers")
         seeds = tuple(map(int, self.inputs)) or (42,)
         sides = (self.bad or "Interpreter", self.good)
-        made = {"sides": sides, "seeds": seeds, "load_passes": tuple(self.load_pass)}
+        common = Condition("differs", sides, seeds=seeds, load_passes=tuple(self.load_pass))
         if kind == "command":
-            return Condition("command", command=rest, **made).checked()
+            return replace(common, kind="command", command=rest).checked()
         if kind.startswith("HLO") and kind[3:].isdigit():
-            return Condition("diagnostic", code=kind, **made).checked()
+            return replace(common, kind="diagnostic", code=kind).checked()
         if kind == "slower":
             try:
                 factor = float(rest or 2)
             except ValueError:
                 raise usage_error(f"--when={self.when}: not a number") from None
-            return Condition("slower", factor=factor, **made).checked()
+            return replace(common, kind="slower", factor=factor).checked()
         if kind == "crashes":
-            return Condition("crashes", **made).checked()
+            return replace(common, kind="crashes").checked()
         if kind == "differs":
-            return Condition("differs", **made).checked()
+            return common.checked()
         raise usage_error(
             f"--when={self.when}: no condition",
             help="conditions are differs, crashes, slower:FACTOR, a code as HLO0350, command:CMD",

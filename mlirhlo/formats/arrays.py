@@ -176,23 +176,30 @@ def write_npz(path: str, prefix: str, parts: Sequence[Sequence[Array]], shape: S
     With one partition the arrays are `out0`, `out1`, …; with more also `out0.p1`, …
     Raises `HloError` HLO0503 when the file cannot be written.
     """
+    write_run(path, {prefix: (parts, shape)})
+
+
+def write_run(path: str, sides: Mapping[str, tuple[Sequence[Sequence[Array]], Shape]]) -> None:
+    """Writes arrays of several prefixes, `in` and `out`, to one file; each as `write_npz` has it."""
     from mlirhlo.formats import write_file
 
     stored: dict[str, Array] = {}
-    kinds = [leaf.element_type.name for leaf in array_leaves(shape)]
-    rows = [
-        {"dtype": kind, "shape": list(array.shape)}
-        for kind, array in zip(kinds, parts[0], strict=True)
-    ]
-    for number in range(len(rows)):
-        if len(parts) == 1:
-            stored[f"{prefix}{number}"] = encode(parts[0][number])
-            continue
-        for partition, values in enumerate(parts):
-            stored[f"{prefix}{number}.p{partition}"] = encode(values[number])
-    meta: dict[str, Any] = {prefix: rows}
-    if len(parts) > 1:
-        meta["partitions"] = len(parts)
+    meta: dict[str, Any] = {}
+    for prefix, (parts, shape) in sides.items():
+        kinds = [leaf.element_type.name for leaf in array_leaves(shape)]
+        rows = [
+            {"dtype": kind, "shape": list(array.shape)}
+            for kind, array in zip(kinds, parts[0], strict=True)
+        ]
+        for number in range(len(rows)):
+            if len(parts) == 1:
+                stored[f"{prefix}{number}"] = encode(parts[0][number])
+                continue
+            for partition, values in enumerate(parts):
+                stored[f"{prefix}{number}.p{partition}"] = encode(values[number])
+        meta[prefix] = rows
+        if len(parts) > 1:
+            meta["partitions"] = len(parts)
     stored["meta"] = np.array(json.dumps(meta, sort_keys=True))
     buffer = io.BytesIO()
     save: Any = np.savez

@@ -17,7 +17,14 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.formats import load
 
-SWAPS = {"add": "subtract", "multiply": "add", "maximum": "minimum", "exponential": "tanh", "negate": "abs", "tanh": "sine"}
+SWAPS = {
+    "add": "subtract",
+    "multiply": "add",
+    "maximum": "minimum",
+    "exponential": "tanh",
+    "negate": "abs",
+    "tanh": "sine",
+}
 
 
 @dataclass(slots=True)
@@ -52,7 +59,9 @@ def edit(text: str, seed: int, count: int = 3) -> Edited:
         if done:
             touched |= {o for o in near if isinstance(o, Instruction)}
             touched |= {o for o, _ in done}
-            edited.truth |= {(kind, o.instruction_name or "") for o, kind in done if kind != "added"}
+            edited.truth |= {
+                (kind, o.instruction_name or "") for o, kind in done if kind != "added"
+            }
             _ADDED.update({id(o): o for o, kind in done if kind == "added"})
             count -= 1
     names = _rename(view, draw)
@@ -82,7 +91,9 @@ def _opcode(op: Instruction, draw: random.Random) -> list[tuple[Instruction, str
     if new is None:
         return []
     name = op.instruction_name
-    other = create(OP_CLASSES[new], list(op.operands), op.results[0].type, dict(op.properties), name)
+    other = create(
+        OP_CLASSES[new], list(op.operands), op.results[0].type, dict(op.properties), name
+    )
     op.parent.insert_op_before(other, op)
     op.results[0].replace_all_uses_with(other.results[0])
     op.detach()
@@ -92,7 +103,12 @@ def _opcode(op: Instruction, draw: random.Random) -> list[tuple[Instruction, str
 
 def _constant(op: Instruction, draw: random.Random) -> list[tuple[Instruction, str]]:
     literal = getattr(op, "literal", None)
-    if op.opcode.name != "constant" or literal is None or not isinstance(op.shape, ArrayShape) or literal.is_elided:
+    if (
+        op.opcode.name != "constant"
+        or literal is None
+        or not isinstance(op.shape, ArrayShape)
+        or literal.is_elided
+    ):
         return []
     values = np.array(literal.array)
     if values.size == 0 or values.dtype.kind not in "fiu":
@@ -106,8 +122,7 @@ def _direction(op: Instruction, draw: random.Random) -> list[tuple[Instruction, 
     del draw
     if op.opcode.name != "compare":
         return []
-    old = op.properties["direction"]
-    op.properties["direction"] = type(old)("GE" if "GE" not in str(old) else "LT") if not hasattr(old, "value") else string("GE" if "GE" not in str(old) else "LT")
+    op.properties["direction"] = string("LT" if "GE" in str(op.properties["direction"]) else "GE")
     return [(op, "changed")]
 
 
@@ -120,13 +135,24 @@ def _operands(op: Instruction, draw: random.Random) -> list[tuple[Instruction, s
 
 
 def _insert(op: Instruction, draw: random.Random) -> list[tuple[Instruction, str]]:
-    users = list({use.operation for use in op.results[0].uses if isinstance(use.operation, Instruction)})
-    if not isinstance(op.shape, ArrayShape) or op.shape.element_type.name not in ("f32", "s32") or not users:
+    users = list(
+        {use.operation for use in op.results[0].uses if isinstance(use.operation, Instruction)}
+    )
+    if (
+        not isinstance(op.shape, ArrayShape)
+        or op.shape.element_type.name not in ("f32", "s32")
+        or not users
+    ):
         return []
     users.sort(key=lambda user: user.instruction_name or "")
     user = draw.choice(users)
     around = {op.opcode.name, user.opcode.name}
-    new = make(draw.choice([o for o in ("negate", "abs", "copy") if o not in around]), (op.results[0],), op.shape, name="inserted")
+    new = make(
+        draw.choice([o for o in ("negate", "abs", "copy") if o not in around]),
+        (op.results[0],),
+        op.shape,
+        name="inserted",
+    )
     user.parent.insert_op_before(new, user)
     op.results[0].replace_uses_with_if(new.results[0], lambda use: use.operation is user)
     return [(new, "added"), (user, "changed")]
@@ -137,14 +163,15 @@ def _delete(op: Instruction, draw: random.Random) -> list[tuple[Instruction, str
     if len(op.inputs) != 1 or op.inputs[0].type != op.results[0].type or op.called_computations:
         return []
     users = [use.operation for use in op.results[0].uses]
-    if not users or not all(isinstance(user, Instruction) for user in users):
+    readers = [user for user in users if isinstance(user, Instruction)]
+    if not users or len(readers) != len(users):
         return []
     op.results[0].replace_all_uses_with(op.inputs[0])
     name = op.instruction_name
     op.detach()
     op.erase()
     op.instruction_name = name
-    return [(op, "removed"), *((user, "changed") for user in users)]
+    return [(op, "removed"), *((user, "changed") for user in readers)]
 
 
 __all__ = ["Edited", "ModuleOp", "edit"]

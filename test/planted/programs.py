@@ -1,4 +1,4 @@
-"""Programs of over 1,000 instructions around a few lines that a wrong pass of `wrong_passes` takes for something else."""
+"""Programs of over 1,000 instructions around a few that a wrong pass of `wrong_passes` gets wrong."""
 
 from __future__ import annotations
 
@@ -8,11 +8,35 @@ HEAD = """HloModule big
 
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
 larger { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] maximum(a, b) }
-cond { s = (s32[], f32[8,16]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(3)  ROOT r = pred[] compare(i, n), direction=LT }
-body { s = (s32[], f32[8,16]) parameter(0)  i = s32[] get-tuple-element(s), index=0  x = f32[8,16] get-tuple-element(s), index=1
-  one = s32[] constant(1)  j = s32[] add(i, one)  y = f32[8,16] sine(x)@LOOP@  ROOT t = (s32[], f32[8,16]) tuple(j, y@LOOPED@) }
-helper { p = f32[8,16] parameter(0)  q = f32[8,16] parameter(1)  a = f32[8,16] multiply(p, q)  ROOT r = f32[8,16] tanh(a) }
-fused { p = f32[8,16] parameter(0)  q = f32[8,16] parameter(1)  a = f32[8,16] multiply(p, q)@FUSION@  ROOT r = f32[8,16] tanh(a@FUSED@) }
+cond {
+  s = (s32[], f32[8,16]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+body {
+  s = (s32[], f32[8,16]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8,16] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[8,16] sine(x)
+@LOOP@
+  ROOT t = (s32[], f32[8,16]) tuple(j, @LOOPED@)
+}
+helper {
+  p = f32[8,16] parameter(0)
+  q = f32[8,16] parameter(1)
+  a = f32[8,16] multiply(p, q)
+  ROOT r = f32[8,16] tanh(a)
+}
+fused {
+  p = f32[8,16] parameter(0)
+  q = f32[8,16] parameter(1)
+  a = f32[8,16] multiply(p, q)
+@FUSION@
+  ROOT r = f32[8,16] tanh(@FUSED@)
+}
 
 ENTRY main {
   x = f32[8,16] parameter(0)
@@ -27,19 +51,22 @@ UNARY = ("sine", "cosine", "tanh", "logistic", "negate")
 BINARY = ("maximum", "minimum", "multiply")
 
 
-def program(core: str, seed: int = 1, *, steps: int = 900, loop: bool = False, fusion: bool = False) -> str:
+def program(
+    core: str, seed: int = 1, *, steps: int = 900, loop: bool = False, fusion: bool = False
+) -> str:
     """Random instructions on f32[8,16] with `core` in the middle, which reads `@A@` and `@B@` and defines `core`.
 
     With `loop` or `fusion` the core stands in a loop's body, or in a fusion, and reads `x` there, or `a` and `p`.
     """
     draw = random.Random(seed)
     head = HEAD
-    for mark, ended, is_used in (("LOOP", "LOOPED", loop), ("FUSION", "FUSED", fusion)):
-        inner, result = ("y", "x") if mark == "LOOP" else ("a", "p")
-        text = "  " + core.replace("@A@", inner).replace("@B@", result) + "  " if is_used else ""
-        head = head.replace(f"@{mark}@", text)
-        name = {"y@LOOPED@": "core" if loop else "y", "a@FUSED@": "core" if fusion else "a"}
-        head = head.replace(f"{inner}@{ended}@", name[f"{inner}@{ended}@"])
+    for mark, ended, operands, is_used in (
+        ("@LOOP@", "@LOOPED@", ("y", "x"), loop),
+        ("@FUSION@", "@FUSED@", ("a", "p"), fusion),
+    ):
+        inside = core.replace("@A@", operands[0]).replace("@B@", operands[1])
+        head = head.replace(mark, f"  {inside}" if is_used else "")
+        head = head.replace(ended, "core" if is_used else operands[0])
     lines, last = [head.rstrip("\n")], "v0"
     names = ["x", "y", "v0"]
     for number in range(1, steps + 1):
@@ -49,17 +76,23 @@ def program(core: str, seed: int = 1, *, steps: int = 900, loop: bool = False, f
             lines.append(f"  {name} = f32[8,16] add(core, {last})")
         elif number % 97 == 0:
             lines.append(f"  in.{name} = (s32[], f32[8,16]) tuple(zeros, {last})")
-            lines.append(f"  loop.{name} = (s32[], f32[8,16]) while(in.{name}), condition=cond, body=body")
+            lines.append(
+                f"  loop.{name} = (s32[], f32[8,16]) while(in.{name}), condition=cond, body=body"
+            )
             lines.append(f"  {name} = f32[8,16] get-tuple-element(loop.{name}), index=1")
         elif number % 61 == 0:
             run = "fusion", "kind=kLoop, calls=fused"
             opcode, attributes = run if number == 854 else ("call", "to_apply=helper")
             lines.append(f"  {name} = f32[8,16] {opcode}({last}, {other}), {attributes}")
         elif number % 31 == 0:
-            lines.append(f"  d.{name} = f32[8,16] dot({last}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}")
+            lines.append(
+                f"  d.{name} = f32[8,16] dot({last}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+            )
             lines.append(f"  {name} = f32[8,16] sine(d.{name})")
         elif number % 23 == 0:
-            lines.append(f"  r.{name} = f32[8] reduce({last}, zero), dimensions={{1}}, to_apply=add")
+            lines.append(
+                f"  r.{name} = f32[8] reduce({last}, zero), dimensions={{1}}, to_apply=add"
+            )
             lines.append(f"  b.{name} = f32[8,16] broadcast(r.{name}), dimensions={{0}}")
             lines.append(f"  {name} = f32[8,16] cosine(b.{name})")
         elif draw.random() < 0.5:

@@ -87,7 +87,9 @@ def clamp_is_lost(op: ClampOp, rewriter: Rewriter) -> None:
 def concatenate_is_swapped(op: ConcatenateOp, rewriter: Rewriter) -> None:
     """concatenate(x, exp(x)) => concatenate(exp(x), x)"""
     if isinstance(op.inputs[1].owner, ExponentialOp):
-        new = rewriter.build(ConcatenateOp, *reversed(op.inputs), dimensions=integers(op.dimensions))
+        new = rewriter.build(
+            ConcatenateOp, *reversed(op.inputs), dimensions=integers(op.dimensions)
+        )
         rewriter.replace(op, new)
 
 
@@ -124,7 +126,9 @@ def broadcast_of_abs(op: BroadcastOp, rewriter: Rewriter) -> None:
     """broadcast(abs(x)) => broadcast(x)"""
     if isinstance(inner := op.operand.owner, AbsOp):
         properties: dict[str, Any] = {"dimensions": op.properties["dimensions"]}
-        rewriter.replace(op, rewriter.build(BroadcastOp, inner.operand, shape=op.shape, **properties))
+        rewriter.replace(
+            op, rewriter.build(BroadcastOp, inner.operand, shape=op.shape, **properties)
+        )
 
 
 @rule(SliceOp)
@@ -142,7 +146,13 @@ def maximum_of_floor(op: MaximumOp, rewriter: Rewriter) -> None:
 
 
 RULES: tuple[Rule, ...] = (
-    *(subtract_is_reversed, divide_is_first, abs_of_negate, reverse_is_lost, transpose_of_transpose),
+    *(
+        subtract_is_reversed,
+        divide_is_first,
+        abs_of_negate,
+        reverse_is_lost,
+        transpose_of_transpose,
+    ),
     *(power_is_square, select_is_negated, clamp_is_lost, concatenate_is_swapped, floor_is_lost),
     *(sign_is_abs, reduce_of_exponential, crash_on_log_of_abs, broadcast_of_abs, slice_of_pad),
     maximum_of_floor,

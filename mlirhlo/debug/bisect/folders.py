@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
-from mlirhlo.debug.bisect.compare import DIFFERS, UNKNOWN, Comparison, Given
+from mlirhlo.debug.bisect.compare import DIFFERS, SEEDS, UNKNOWN, Comparison, Given
 from mlirhlo.debug.bisect.instructions import Suspect
 from mlirhlo.debug.bisect.stages import RecordedModule, Stage
 from mlirhlo.debug.reduce.driver import Verdicts
@@ -61,7 +61,7 @@ class FolderBisection:
 def bisect_folder(
     module: RecordedModule,
     *,
-    seeds: Sequence[int] = (42, 43),
+    seeds: Sequence[int] = SEEDS,
     npz: str = "",
     jobs: int = 1,
     limits: Limits | None = None,
@@ -120,9 +120,7 @@ class _Search:
                     self.given = replace(self.given, reference=stages[after].text)
                     break
         compared = at - 1 - len(self.skipped)
-        return FolderBisection(
-            self.module.name, stages, compared, tuple(self.skipped), culprit
-        )
+        return FolderBisection(self.module.name, stages, compared, tuple(self.skipped), culprit)
 
     def _compare(self, pairs: Sequence[tuple[int, int]]) -> list[Comparison]:
         stages = self.module.stages
@@ -161,7 +159,9 @@ _KEY = Condition("differs")
 def _as_verdict(answer: Any) -> Verdict:
     if isinstance(answer, Died):
         reason = {"time": "takes too long", "memory": "needs too much memory"}
-        return Verdict(False, f"{UNKNOWN}:after:", reason.get(answer.cause, f"ends in {answer.cause}"))
+        return Verdict(
+            False, f"{UNKNOWN}:after:", reason.get(answer.cause, f"ends in {answer.cause}")
+        )
     mark = "resized" if answer["is_resized"] else ""
     cause = f"{answer['outcome']}:{answer['side']}:{mark}"
     return Verdict(answer["outcome"] == DIFFERS, cause, answer["detail"])

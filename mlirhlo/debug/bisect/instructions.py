@@ -3,6 +3,9 @@
 Instructions of both stages are paired by structure (`debug.match`), run, and their values compared pair by pair.
 """
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +17,7 @@ import numpy as np
 from mlirhlo.debug.bisect.compare import Given, run_recorded
 from mlirhlo.debug.match import Kind, Listing, listing_of_text, match
 from mlirhlo.debug.trials import rounding
-from mlirhlo.debug.trials.conditions import load_module
+from mlirhlo.debug.trials.conditions import fields_of, load_module
 from mlirhlo.debug.trials.sides import module_text
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
@@ -39,8 +42,7 @@ class Suspect:
 
 def locate(before: str, after: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Suspects as plain data, the likeliest first; what worker processes run."""
-    known = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-    inputs = Given(**cast(Any, known))
+    inputs = Given(**fields_of(given))
     texts = [module_text(load_module(text, "stage.hlo")) for text in (before, after)]
     left, right = (listing_of_text(text) for text in texts)
     values = [_values(before, inputs), _values(after, inputs)]
@@ -63,8 +65,10 @@ def _values(text: str, given: Given) -> dict[str, Array]:
 def _suspects(
     left: Listing, right: Listing, values: Sequence[Mapping[str, Array]], texts: Sequence[str]
 ) -> list[Suspect]:
-    rows = match(left, right).rows
-    partner = {row.after: row.before for row in rows if row.after is not None and row.before is not None}
+    rows = match(left, right, thorough=True).rows
+    partner = {
+        row.after: row.before for row in rows if row.after is not None and row.before is not None
+    }
     agrees: dict[int, bool] = {}
     for new, old in partner.items():
         a, b = values[0].get(left.rows[old].name), values[1].get(right.rows[new].name)
@@ -77,7 +81,7 @@ def _suspects(
         and all(agrees.get(operand, True) for operand in right.rows[new].operands)
     ]
     changed = {
-        cast(int, row.after): row
+        row.after: row
         for row in rows
         if row.kind in (Kind.CHANGED, Kind.ADDED) and row.after is not None
     }

@@ -93,7 +93,9 @@ def run_limited(
         del op
 
     trace.listeners.append(listen)
-    control = _Control(filter=_Filter(limit, ran), ran=ran, limit=limit, last_fuel=fuel, trace=trace)
+    control = _Control(
+        filter=_Filter(limit, ran), ran=ran, limit=limit, last_fuel=fuel, trace=trace
+    )
     if all(isinstance(p, PipelinePass) for p in passes):
         for pipeline in passes:
             run_pipeline(module, [pipeline], trace=trace, control=control)

@@ -131,12 +131,14 @@ class _Search:
                 "HLO0862",
                 f"{self.name}: the condition '{self.condition.kind}' does not hold after all passes"
                 + (f": {whole['detail']}" if whole["detail"] else ""),
-                help="the fault may be in what runs the module: compare without passes, or run_hlo_module --isolate_instructions",
+                help="the generated code may be at fault: run_hlo_module --isolate_instructions",
             )
         total = whole["ran"]["count"]
         (none,) = self._try([(0, None)])
         if none["holds"]:
-            return PipelineBisection(total, 0, "", "", detail=none["detail"], attempts=self.attempts)
+            return PipelineBisection(
+                total, 0, "", "", detail=none["detail"], attempts=self.attempts
+            )
         number = self._first(total, lambda limit: (limit, None), "passes")
         (at,) = self._try([(number, None)])
         ran = Ran(**at["ran"])
@@ -146,14 +148,18 @@ class _Search:
         return self._described(total, number, ran, fuel)
 
     def _described(self, total: int, number: int, ran: Ran, fuel: int | None) -> PipelineBisection:
-        good, bad = ((number, fuel - 1), (number, fuel)) if fuel else ((number - 1, None), (number, None))
+        good, bad = (
+            ((number, fuel - 1), (number, fuel)) if fuel else ((number - 1, None), (number, None))
+        )
         before, after = self._texts([good, bad])
         (last,) = self._try([bad])
         found = Ran(**last["ran"])
         suspects: tuple[Suspect, ...] = ()
         if before and after:
             given = asdict(Given(self.text, self.condition.seeds))
-            (answer,) = self.workers.ask(_LOCATE, [{"before": before, "after": after, "given": given}])
+            (answer,) = self.workers.ask(
+                _LOCATE, [{"before": before, "after": after, "given": given}]
+            )
             suspects = () if isinstance(answer, Died) else tuple(Suspect(**row) for row in answer)
         return PipelineBisection(
             total,
@@ -172,9 +178,7 @@ class _Search:
             self.attempts,
         )
 
-    def _first(
-        self, high: int, point: Callable[[int], tuple[int, int | None]], what: str
-    ) -> int:
+    def _first(self, high: int, point: Callable[[int], tuple[int, int | None]], what: str) -> int:
         """The smallest number at which the condition holds, which it does at `high` and not at 0."""
         low = 0
         while high - low > 1:
@@ -317,7 +321,7 @@ def _on_platform(text: str, after: str, condition: Condition) -> tuple[bool, str
     except HloError as problem:
         return False, str(problem)
     expected = _reference(text, condition.sides[1], condition.seeds[0])
-    found = difference(expected, actual, lambda: rounding.bounds(module, arguments, expected))
+    found = difference(expected, actual, lambda: rounding.movements(module, arguments, expected))
     return bool(found), found
 
 

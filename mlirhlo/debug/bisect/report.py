@@ -10,7 +10,9 @@ from mlirhlo.debug.index import read_folder
 from mlirhlo.debug.index.pack import pack
 
 
-def write_report(path: str, name: str, pass_name: str, pipeline: str, before: str, after: str, said: str) -> None:
+def write_report(
+    path: str, name: str, pass_name: str, pipeline: str, before: str, after: str, said: str
+) -> None:
     """Writes an archive whose two stages are the module before and after the culprit.
 
     `said`: the findings, for its README. `hlo-bisect ARCHIVE` finds them again. Raises `HloError` HLO0503.

@@ -10,7 +10,9 @@ from mlirhlo.debug.index import read_folder
 from mlirhlo.debug.index.folder import DumpedModule, DumpFile
 from mlirhlo.diagnostics import error
 
-_LOOSE = re.compile(r"(?P<step>\d+)\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_.*)?\.(?:hlo|txt)")
+_LOOSE = re.compile(
+    r"(?P<step>\d+)\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_.*)?\.(?:hlo|txt)"
+)
 """Files of passes without a module's name in front."""
 
 
@@ -101,7 +103,9 @@ def _loose(folder: str) -> tuple[Stage, ...]:
     for name in sorted(os.listdir(folder)):
         match = _LOOSE.fullmatch(name)
         if match is not None:
-            with open(os.path.join(folder, name), encoding="utf-8", errors="surrogateescape") as file:
+            with open(
+                os.path.join(folder, name), encoding="utf-8", errors="surrogateescape"
+            ) as file:
                 text = file.read()
             step = int(match["step"])
             found.append((step, Stage(match["after"], match["pipeline"], step, name, text)))

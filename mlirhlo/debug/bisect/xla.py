@@ -24,7 +24,11 @@ def recorded_by_xla(text: str, disabled: str = "") -> Generator[str]:
         module, dumps = os.path.join(folder, "module.hlo"), os.path.join(folder, "dumps")
         with open(module, "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
-        flags = [f"--xla_dump_to={dumps}", "--xla_dump_hlo_pass_re=.*", "--xla_dump_large_constants"]
+        flags = [
+            f"--xla_dump_to={dumps}",
+            "--xla_dump_hlo_pass_re=.*",
+            "--xla_dump_large_constants",
+        ]
         if disabled:
             flags.append(f"--xla_disable_hlo_passes={disabled}")
         code = (

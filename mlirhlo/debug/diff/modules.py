@@ -108,7 +108,7 @@ class _Side:
             for op in c.instructions
         }
         ops = [by_name[listing.computations[row.computation], row.name] for row in listing.rows]
-        lines = {}
+        lines: dict[str, list[str]] = {}
         for line in text.splitlines():
             name, equals, rest = line.strip().removeprefix("ROOT ").partition(" = ")
             if equals and line.startswith(" "):
@@ -162,10 +162,13 @@ class _Differ:
         kind = row.kind.value
         if old is not None and new is not None:
             is_moved = row.kind is Kind.MOVED or (
-                self.match.computations.get(left.rows[old].computation) != right.rows[new].computation
+                self.match.computations.get(left.rows[old].computation)
+                != right.rows[new].computation
             )
             kind = "changed" if changes else "moved" if is_moved else "unchanged"
-        return InstructionDiff(kind, *texts, *where, changes, *names)
+        return InstructionDiff(
+            kind, texts[0], texts[1], where[0], where[1], changes, names[0], names[1]
+        )
 
     def _changes(self, old: int, new: int) -> Iterator[Change]:
         a, b = self.left.ops[old], self.right.ops[new]
@@ -186,9 +189,7 @@ class _Differ:
     def _operands(self, old: int, new: int) -> Iterator[Change]:
         left, right = self.left.listing.rows[old], self.right.listing.rows[new]
         a, b = left.operands, right.operands
-        same = len(a) == len(b) and all(
-            self._is_partner(x, y) for x, y in zip(a, b, strict=False)
-        )
+        same = len(a) == len(b) and all(self._is_partner(x, y) for x, y in zip(a, b, strict=False))
         if not same:
             yield Change(
                 "operands",

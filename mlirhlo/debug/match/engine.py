@@ -178,7 +178,10 @@ class _Matcher:
     # ------------------------------------------------------------ context
 
     def _by_context(
-        self, before: Sequence[str], after: Sequence[str], *looser: tuple[Sequence[str], Sequence[str]]
+        self,
+        before: Sequence[str],
+        after: Sequence[str],
+        *looser: tuple[Sequence[str], Sequence[str]],
     ) -> None:
         """Pairs what stands at the same place around pairs and has equal words, outwards from all pairs.
 
@@ -192,7 +195,9 @@ class _Matcher:
             roots = self.before.roots[entries[0]], self.after.roots[entries[1]]
             self._candidate(*roots, *levels[-1], queue)
         done = [0] * len(levels)
-        while (level := next((k for k, at in enumerate(done) if at < len(queue)), None)) is not None:
+        while (
+            level := next((k for k, at in enumerate(done) if at < len(queue)), None)
+        ) is not None:
             old, new = queue[done[level]]
             done[level] += 1
             words = levels[level]
@@ -222,7 +227,10 @@ class _Matcher:
         found = list(zip(left.operands, right.operands, strict=False))
         if len(left.operands) == len(right.operands) == 2:  # as they are when operands are swapped
             flows = self.before.flows, self.after.flows
-            x, y = (tuple(f[k] for k in row.operands) for f, row in zip(flows, (left, right), strict=True))
+            x, y = (
+                tuple(f[k] for k in row.operands)
+                for f, row in zip(flows, (left, right), strict=True)
+            )
             if x[0] != x[1] and x == y[::-1]:
                 found = list(zip(left.operands, reversed(right.operands), strict=True))
         values = (self.old.values, self.new.values)

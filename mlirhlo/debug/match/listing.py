@@ -58,7 +58,9 @@ class Listing:
         """The shape of each row without layouts, and how many operands it has."""
         known: dict[str, str] = {}
         shapes = [_cached(row.label, known, _type_of) for row in self.rows]
-        return [f"{shape} {len(row.operands)}" for shape, row in zip(shapes, self.rows, strict=True)]
+        return [
+            f"{shape} {len(row.operands)}" for shape, row in zip(shapes, self.rows, strict=True)
+        ]
 
     @cached_property
     def users(self) -> Sequence[Sequence[int]]:

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -24,6 +24,7 @@ from mlirhlo.debug.trials.workers import Died, Limits, Workers
 from mlirhlo.diagnostics import HloError, error
 
 MAX_ROUNDS = 12
+P = ParamSpec("P")
 _TASK = "mlirhlo.debug.trials.conditions:evaluate"
 
 Size: TypeAlias = tuple[int, int, int]
@@ -197,11 +198,9 @@ class _Search:
         while high - low > 1:
             count = min(self.jobs, high - low - 1)
             probes = [low + (high - low) * (k + 1) // (count + 1) for k in range(count)]
-            texts = [self._changed(original, lambda m, p=p: cut(m, p)) for p in probes]
+            texts = [self._changed(original, cut, p) for p in probes]
             known = self._verdicts([t or original for t in texts])
-            holds = [
-                bool(t) and self._is_same(v) for t, v in zip(texts, known, strict=True)
-            ]
+            holds = [bool(t) and self._is_same(v) for t, v in zip(texts, known, strict=True)]
             order = range(count) if smallest else reversed(range(count))
             best = next((k for k in order if holds[k]), None)
             if best is not None:
@@ -224,9 +223,7 @@ class _Search:
             while end > 0:
                 ranges = list(_ranges(end, chunk, self.jobs))
                 original = self.text
-                texts = [
-                    self._changed(original, lambda m, r=r: reducer.apply(m, r)) for r in ranges
-                ]
+                texts = [self._changed(original, reducer.apply, r) for r in ranges]
                 taken = self._accept_first([t for t in texts if t])
                 if taken is None:
                     end = ranges[-1].start
@@ -240,7 +237,7 @@ class _Search:
         """Makes dimensions smaller, size by size."""
         self.reducer = "shrink dimensions"
         for size in sizes.sizes_of(self.text):
-            texts = [self._changed(t, lambda _: None) for t in sizes.smaller(self.text, size)]
+            texts = [self._changed(t, _as_it_is) for t in sizes.smaller(self.text, size)]
             pending = [t for t in texts if t]
             while pending:
                 if self._accept_first(pending[: self.jobs]) is not None:
@@ -254,11 +251,17 @@ class _Search:
 
         return load(text.encode("utf-8", "surrogateescape"), name=self.name).module
 
-    def _changed(self, text: str, change: Callable[[ModuleOp], None]) -> str | None:
+    def _changed(
+        self,
+        text: str,
+        change: Callable[Concatenate[ModuleOp, P], None],
+        *places: P.args,
+        **rest: P.kwargs,
+    ) -> str | None:
         """A changed module without what is dead then; None when it cannot be changed so, or is not smaller."""
         try:
             module = self._read(text)
-            change(module)
+            change(module, *places, **rest)
             (hlo.tidy if self.is_hlo else mlir.tidy)(module)
             new = module_text(module)
             return new if self._size(module, new) < self.size else None
@@ -266,7 +269,7 @@ class _Search:
             return None
 
     def _size(self, module: ModuleOp, text: str) -> Size:
-        elements = sum(_product(m) for m in sizes._SHAPE.findall(text)) if self.is_hlo else 0
+        elements = sizes.elements_of(text) if self.is_hlo else 0
         return self._count(module), elements, len(text)
 
     def _count(self, module: ModuleOp) -> int:
@@ -284,7 +287,9 @@ class _Search:
         for start in range(0, len(texts), self.jobs):
             batch = texts[start : start + self.jobs]
             for k, verdict in enumerate(self._verdicts(batch)):
-                size = self._size(self._read(batch[k]), batch[k]) if self._is_same(verdict) else None
+                size = (
+                    self._size(self._read(batch[k]), batch[k]) if self._is_same(verdict) else None
+                )
                 if size is not None and size < self.size:
                     self.text, self.size, self.verdict = batch[k], size, verdict
                     self._tell(is_smaller=True)
@@ -294,7 +299,9 @@ class _Search:
     def _verdicts(self, texts: Sequence[str]) -> list[Verdict]:
         keys = [Verdicts.key(text, self.condition) for text in texts]
         unknown = [k for k, key in enumerate(keys) if self.verdicts.get(key) is None]
-        unknown = [k for n, k in enumerate(unknown) if keys[k] not in [keys[j] for j in unknown[:n]]]
+        unknown = [
+            k for n, k in enumerate(unknown) if keys[k] not in [keys[j] for j in unknown[:n]]
+        ]
         self.cached += len(texts) - len(unknown)
         if unknown:
             requests: list[dict[str, Any]] = [
@@ -324,6 +331,10 @@ class _Search:
 _STRUCTURE = frozenset({"builtin.module", "hlo.computation", "hlo.return"})
 
 
+def _as_it_is(_: ModuleOp) -> None:
+    """For texts that were changed already."""
+
+
 def _ordered(reducers: Sequence[hlo.Reducer], seed: int) -> Sequence[hlo.Reducer]:
     """The reducers in the order of a seed; 0 is their own."""
     shift = seed % len(reducers)
@@ -344,13 +355,6 @@ def _narrowed(low: int, high: int, probes: Sequence[int], best: int | None) -> t
     if best is None:
         return probes[-1], high
     return (probes[best - 1] if best else low), probes[best]
-
-
-def _product(dimensions: str) -> int:
-    product = 1
-    for number in sizes._NUMBER.findall(dimensions):
-        product *= int(number)
-    return product
 
 
 __all__ = ["Event", "HloError", "Reduction", "Verdicts", "reduce"]

@@ -103,7 +103,7 @@ def _drop_outputs(module: ModuleOp, places: Collection[int]) -> None:
 def _parts(op: Instruction) -> Sequence[ArrayShape]:
     shape = op.shape
     assert isinstance(shape, TupleShape)
-    return shape.elements  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+    return shape.elements  # type: ignore[return-value]
 
 
 def _operands_of_root(module: ModuleOp) -> int:
@@ -123,7 +123,9 @@ def _computing(module: ModuleOp) -> list[Instruction]:
     """Instructions that read something or call something, and are worth replacing."""
     view = HloModule(module)
     ordered = [c for c in view.computations if c is not view.entry]
-    return [op for c in (*ordered, view.entry) for op in c.instructions if op.opcode.name != "parameter"]
+    return [
+        op for c in (*ordered, view.entry) for op in c.instructions if op.opcode.name != "parameter"
+    ]
 
 
 def _replace_by_parameters(module: ModuleOp, places: Collection[int]) -> None:
@@ -152,11 +154,15 @@ def _replace_by_zeros(op: Instruction, shape: ArrayShape) -> None:
     scalar = ArrayShape(shape.element_type, ())
     literal = Literal.from_array(scalar, np.zeros((), shape.element_type.dtype))
     name = op.instruction_name
-    zero = make("constant", (), scalar, {"literal": LiteralAttr(literal)}, name=name and f"{name}.z")
+    zero = make(
+        "constant", (), scalar, {"literal": LiteralAttr(literal)}, name=name and f"{name}.z"
+    )
     block.insert_op_before(zero, op)
     value = zero
     if shape.rank:
-        value = make("broadcast", (zero,), shape, {"dimensions": integers(())}, name=name and f"{name}.b")
+        value = make(
+            "broadcast", (zero,), shape, {"dimensions": integers(())}, name=name and f"{name}.b"
+        )
         block.insert_op_before(value, op)
     op.results[0].replace_all_uses_with(value.results[0])
 
@@ -174,8 +180,11 @@ def _bypass(module: ModuleOp, places: Collection[int]) -> None:
 
 # ---------------------------------------------------------------- control flow
 
+
 def _regions(module: ModuleOp) -> list[Instruction]:
-    return [op for op in HloModule(module).instructions if op.opcode.name in ("while", "conditional")]
+    return [
+        op for op in HloModule(module).instructions if op.opcode.name in ("while", "conditional")
+    ]
 
 
 def _unwrap(branch: int) -> Apply:
@@ -191,7 +200,9 @@ def _unwrap(branch: int) -> Apply:
                 called, operand = op.called_computations[branch], op.inputs[branch + 1]
             else:
                 continue
-            call = make("call", (operand,), op.shape, {"to_apply": symbol(called)}, name=op.instruction_name)
+            call = make(
+                "call", (operand,), op.shape, {"to_apply": symbol(called)}, name=op.instruction_name
+            )
             block = op.parent
             assert block is not None
             block.insert_op_before(call, op)
@@ -217,7 +228,11 @@ def _run_passes(module: ModuleOp, places: Collection[int]) -> None:
 
 
 def _constants(module: ModuleOp) -> list[Instruction]:
-    return [op for op in HloModule(module).instructions if op.opcode.name == "constant" and _is_large(op)]
+    return [
+        op
+        for op in HloModule(module).instructions
+        if op.opcode.name == "constant" and _is_large(op)
+    ]
 
 
 def _splat_constants(module: ModuleOp, places: Collection[int]) -> None:

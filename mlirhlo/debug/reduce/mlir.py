@@ -17,7 +17,9 @@ def _operations(module: ModuleOp) -> list[Operation]:
     return [
         op
         for op in module.walk()
-        if op is not module and not op.has_trait(IsTerminator) and not op.has_trait(SymbolOpInterface)
+        if op is not module
+        and not op.has_trait(IsTerminator)
+        and not op.has_trait(SymbolOpInterface)
     ]
 
 
@@ -42,12 +44,23 @@ def _replace(module: ModuleOp, places: Collection[int]) -> None:
                 result.replace_all_uses_with(value)
 
 
+def _bypass(module: ModuleOp, places: Collection[int]) -> None:
+    """Replaces results by an operand of the same type."""
+    operations = _operations(module)
+    for place in sorted(places, reverse=True):
+        op = operations[place]
+        for result in op.results:
+            same = [value for value in op.operands if value.type == result.type]
+            if same:
+                result.replace_all_uses_with(same[0])
+
+
 def _earlier(op: Operation, result: SSAValue) -> SSAValue | None:
     block: Block | None = op.parent
     while block is not None:
-        for value in block.args:
-            if value.type == result.type:
-                return value
+        for argument in block.args:
+            if argument.type == result.type:
+                return argument
         for other in block.ops:
             if other is op or other.is_ancestor(op):
                 break
@@ -106,6 +119,7 @@ def tidy(module: ModuleOp) -> None:
 MLIR_REDUCERS = (
     Reducer("erase operations", lambda m: len(_operations(m)), _erase),
     Reducer("replace results", lambda m: len(_operations(m)), _replace),
+    Reducer("replace by operands", lambda m: len(_operations(m)), _bypass),
     Reducer("drop functions", lambda m: len(_functions(m)), _drop_functions),
     Reducer("drop attributes", lambda m: len(_attributes(m)), _drop_attributes),
 )

@@ -6,6 +6,7 @@ verifier, like any other attempt that fails.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -15,6 +16,12 @@ _NAMED = re.compile(r"(?P<key>\b(?:dynamic_slice_sizes|slice_sizes)=\{)(?P<sizes
 _WINDOW = re.compile(r"(?P<key>\bsize=)(?P<sizes>[0-9x]+)")
 _SLICE = re.compile(r"\[(?P<start>\d+):(?P<limit>\d+)(?P<stride>:\d+)?\]")
 _NUMBER = re.compile(r"\d+")
+
+
+def elements_of(text: str) -> int:
+    """Elements of all shapes in a text."""
+    shapes = (_NUMBER.findall(match["sizes"]) for match in _SHAPE.finditer(text))
+    return sum(math.prod(map(int, numbers)) for numbers in shapes)
 
 
 def sizes_of(text: str) -> list[int]:
@@ -42,7 +49,11 @@ def _mapped(text: str, sizes: Mapping[int, int]) -> str:
         return str(sizes.get(int(match[0]), int(match[0])))
 
     def named(match: re.Match[str]) -> str:
-        return match["key"] + _NUMBER.sub(number, match["sizes"]) + ("}" if "{" in match["key"] else "")
+        return (
+            match["key"]
+            + _NUMBER.sub(number, match["sizes"])
+            + ("}" if "{" in match["key"] else "")
+        )
 
     def bounds(match: re.Match[str]) -> str:
         start, limit = int(match["start"]), int(match["limit"])

@@ -1,5 +1,8 @@
 """Conditions on modules: results differ, a diagnostic, a crash, slower than, or what a command says."""
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import os
@@ -8,9 +11,9 @@ import subprocess
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -66,8 +69,12 @@ class Condition:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Condition:
         """The inverse of `as_json`."""
-        tuples = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        return Condition(**cast(Any, tuples))
+        return Condition(**fields_of(data))
+
+
+def fields_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a dataclass as JSON brings them, its tuples as tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +109,14 @@ def judge(text: str, condition: Condition, name: str = "module.hlo") -> Verdict:
         verify(module, name)
     except HloError as problem:
         code = problem.code
-        return Verdict(condition.kind == "diagnostic" and code == condition.code, code, str(problem))
+        return Verdict(
+            condition.kind == "diagnostic" and code == condition.code, code, str(problem)
+        )
     if condition.kind == "crashes":
         return _crashed(text, condition, name)
-    arguments = [fake_arguments(module, seed, large=k > 0) for k, seed in enumerate(condition.seeds)]
+    arguments = [
+        fake_arguments(module, seed, large=k > 0) for k, seed in enumerate(condition.seeds)
+    ]
     if condition.kind == "slower":
         return _slower(text, condition, name, arguments[0])
     for inputs in arguments:
@@ -247,14 +258,18 @@ def _differs(text: str, condition: Condition, name: str, inputs: Sequence[Any]) 
     if isinstance(tested, str):
         return Verdict(True, tested)
     module = load_module(text, name)
-    found = difference(reference, tested, lambda: rounding.bounds(module, inputs, reference))
+    found = difference(reference, tested, lambda: rounding.movements(module, inputs, reference))
     return Verdict(bool(found), "results differ" if found else "", found)
 
 
-def difference(expected: Sequence[Array], actual: Sequence[Array], bounds: Any) -> str:
+def difference(
+    expected: Sequence[Array],
+    actual: Sequence[Array],
+    movements: Callable[[], Sequence[rounding.Movement]],
+) -> str:
     """How results differ by more than rounding explains; empty if they do not.
 
-    `bounds()` gives how far each may move; it is called only for results that are not the same, bit by bit.
+    `movements()` is how far each may move; it is called only for results that are not the same, bit by bit.
     """
     shapes = [[(str(a.dtype), a.shape) for a in side] for side in (expected, actual)]
     if shapes[0] != shapes[1]:
@@ -262,8 +277,8 @@ def difference(expected: Sequence[Array], actual: Sequence[Array], bounds: Any) 
     wrong = [k for k, a in enumerate(expected) if not rounding.same(a, actual[k])]
     if not wrong:
         return ""
-    limits = bounds()
-    wrong = [k for k in wrong if not rounding.within(expected[k], actual[k], limits[k], 0.0)]
+    allowed = movements()
+    wrong = [k for k in wrong if not allowed[k].allows(expected[k], actual[k])]
     return "\n".join(f"result {k}: {_described(expected[k], actual[k])}" for k in wrong)
 
 

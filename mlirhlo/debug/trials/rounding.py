@@ -1,13 +1,17 @@
 """How far results may move by rounding alone, measured by running the module.
 
-A pass that only computes in another order moves a result as far as the module's own rounding does. `bounds` runs the
+A pass that only computes in another order moves a result as far as the module's own rounding does. `movements` runs the
 module again while every inexact number moves by a few units in the last place of its own type, so that products in
 bf16 may move by bf16's units, and numbers that are exact (small multiples of 1/16) do not move at all.
 """
 
+# numpy's stubs leave the element types of results open.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,10 +23,35 @@ if TYPE_CHECKING:
 Array: TypeAlias = np.ndarray[Any, Any]
 
 NOISE_RUNS = 3
+_MIN_SAMPLE = 16
+"""Elements from which on their mean says something."""
+_MOST_NOISE = 3.0
 
 
-def bounds(module: ModuleOp, inputs: Sequence[Any], results: Sequence[Array]) -> list[Array]:
-    """How far each result of `module` moves with its inexact numbers; infinite for integers that change.
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """How far one result moves by rounding."""
+
+    furthest: Array
+    """By element; infinite for integers that change."""
+    noise: float
+    """The root of the mean square, of all elements taken together."""
+
+    def allows(self, expected: Array, actual: Array) -> bool:
+        """Whether rounding explains how far two arrays are apart."""
+        near = within(expected, actual, self.furthest, 0.0)
+        return near and is_likely_rounding(expected, actual, self.noise)
+
+    def joined(self, other: Movement) -> Movement:
+        """What either of two modules moves by."""
+        if self.furthest.shape != other.furthest.shape:
+            return other
+        furthest = np.maximum(self.furthest, other.furthest)
+        return Movement(furthest, max(self.noise, other.noise))
+
+
+def movements(module: ModuleOp, inputs: Sequence[Any], results: Sequence[Array]) -> list[Movement]:
+    """How far each result of `module` moves with its inexact numbers.
 
     `results`: what the module gives without noise. Raises what the interpreter raises.
     """
@@ -32,15 +61,47 @@ def bounds(module: ModuleOp, inputs: Sequence[Any], results: Sequence[Array]) ->
     noisy = [
         run_module(clone_module(module), inputs, hook=Noise(run).hook) for run in range(NOISE_RUNS)
     ]
-    return [moves(result, [run[k] for run in noisy]) for k, result in enumerate(results)]
+    return [movement(result, [run[k] for run in noisy]) for k, result in enumerate(results)]
 
 
-def moves(result: Array, noisy: Sequence[Any]) -> Array:
+def movement(result: Array, noisy: Sequence[Any]) -> Movement:
     """How far an array is from what noisy runs gave in its place."""
     moved = [np.asarray(run) for run in noisy]
     if any(m.shape != result.shape for m in moved):
-        return np.full(result.shape, np.inf)
-    return _distance(result, moved)
+        return Movement(np.full(result.shape, np.inf), float("inf"))
+    return Movement(_distance(result, moved), _noise(result, moved))
+
+
+def is_likely_rounding(a: Array, b: Array, noise: float) -> bool:
+    """Whether arrays of some size differ, all elements taken together, no more than noise moves them.
+
+    `noise`: the root of the mean square of how far noisy runs move the elements. One element may be off by chance; that
+    all are, on the average by several times the noise, is no rounding.
+    """
+    if a.size < _MIN_SAMPLE or _digits(np.real(a).dtype) == 0:
+        return True
+    x, y = _wide(a), _wide(b)
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(x) & np.isfinite(y)
+    if not finite.any():
+        return True
+    units = 2.0 ** -_digits(np.real(a).dtype) * root_mean_square(x[finite])
+    return root_mean_square((x - y)[finite]) <= _MOST_NOISE * noise + 2 * units
+
+
+def root_mean_square(values: Array) -> float:
+    """The root of the mean of squares; 0 for nothing."""
+    if not values.size:
+        return 0.0
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.mean(np.abs(values.astype(np.complex128)) ** 2)))
+
+
+def _noise(result: Array, moved: Sequence[Array]) -> float:
+    wide = _wide(result)
+    with np.errstate(all="ignore"):
+        far = [(_wide(m) - wide)[np.isfinite(_wide(m)) & np.isfinite(wide)] for m in moved]
+    return max(map(root_mean_square, far), default=0.0)
 
 
 def _distance(result: Array, moved: Sequence[Array]) -> Array:
@@ -52,7 +113,8 @@ def _distance(result: Array, moved: Sequence[Array]) -> Array:
         far = [np.where(_equal(wide, _wide(m)), 0.0, np.abs(wide - _wide(m))) for m in moved]
     furthest = np.max([np.where(np.isnan(f), np.inf, f) for f in far], axis=0)
     # What one element moves by says something of its neighbours.
-    return np.maximum(furthest, np.max(furthest, initial=0.0, where=np.isfinite(furthest)))
+    most = np.max(furthest, initial=0.0, where=np.isfinite(furthest))
+    return np.asarray(np.maximum(furthest, most))
 
 
 class Noise:
@@ -102,7 +164,7 @@ def _wide(array: Array) -> Array:
 
 
 def _equal(a: Array, b: Array) -> Array:
-    return (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
 
 
 def same(a: Array, b: Array) -> bool:

@@ -1,11 +1,11 @@
 """What runs a module: a platform, passes before it, or a command.
 
-    Interpreter            the interpreter
-    Interpreter:gpu        the interpreter, after the passes of a platform (`cpu`, `gpu`, `tpu`)
-    CPU:algsimp,dce        machine code, after two passes
-    CUDA                   the simulated GPU
-    XLA                    the real XLA of JAX, on the CPU
-    command:CMD            `CMD MODULE INPUTS.npz OUTPUTS.npz`
+Interpreter            the interpreter
+Interpreter:gpu        the interpreter, after the passes of a platform (`cpu`, `gpu`, `tpu`)
+CPU:algsimp,dce        machine code, after two passes
+CUDA                   the simulated GPU
+XLA                    the real XLA of JAX, on the CPU
+command:CMD            `CMD MODULE INPUTS.npz OUTPUTS.npz`
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Side:
 
         if not self.passes:
             return ()
-        return pipelines_of(self.passes) if self.passes in PIPELINES else parse_pipeline(self.passes)
+        return (
+            pipelines_of(self.passes) if self.passes in PIPELINES else parse_pipeline(self.passes)
+        )
 
     def run(self, module: ModuleOp, arguments: Sequence[Any]) -> list[Array]:
         """Arrays of the result, of all devices. The module may be changed. Raises `HloError`."""
@@ -133,4 +135,3 @@ def module_text(module: ModuleOp) -> str:
     else:
         data = to_bytes(module, "mlir")
     return data.decode("utf-8", "surrogateescape")
-

@@ -18,7 +18,7 @@ from typing import IO, Any, cast
 MAX_REQUESTS = 2000
 """Requests after which a process is replaced, so that it does not grow."""
 _WALL_FACTOR = 8
-"""Wall seconds that a request may take for each CPU second of its limit: machines are shared, and some wait for ever."""
+"""Wall seconds that a request may take for each CPU second of its limit: other work may share the machine."""
 
 
 @dataclass(frozen=True, slots=True)

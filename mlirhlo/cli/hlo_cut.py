@@ -1,0 +1,190 @@
+"""`hlo-cut`: a part of a module as a module of its own, with recorded inputs and results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from mlirhlo.cli.inputs import as_hlo, check_entry, read_input
+from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.report import DONE, run_tool, usage_error
+from mlirhlo.cli.trying import beside
+
+if TYPE_CHECKING:
+    from mlirhlo.debug.cut import Part, Recording
+    from mlirhlo.dialects.hlo.module import HloModule
+    from mlirhlo.dialects.hlo.ops.base import Instruction
+    from mlirhlo.formats import Loaded
+
+PURPOSE = "hlo-cut: a part of a module as a module of its own, with recorded inputs and results"
+USAGE = "hlo-cut FILE INSTRUCTION... [options]    (- is standard input)"
+EXAMPLES = (
+    "hlo-cut m.hlo fusion.3                    a fusion alone: fusion.3.hlo, fusion.3.npz",
+    "hlo-cut m.hlo dot.7 --height=3            with what it is computed from, three steps up",
+    "hlo-cut m.hlo add.9 mul.2 --since=x,y     between two frontiers",
+    "hlo-cut m.hlo fusion.3 --benchmark        how long it takes on the CPU",
+)
+
+
+@dataclass
+class Options:
+    """The command line of hlo-cut."""
+
+    since: tuple[str, ...] = flag(
+        (), group="Cut", metavar="NAMES", help="instructions that become parameters"
+    )
+    height: int = flag(
+        0, group="Cut", metavar="N", least=-1, help="steps up; -1: all [1, with --since all]"
+    )
+    input_npz: str = flag("", group="Run", metavar="FILE", help="inputs of the run, in0, in1, …")
+    seed: int = flag(42, group="Run", metavar="N", least=0, help="of made-up inputs")
+    execution: int = flag(
+        1, group="Run", metavar="N", least=1, help="which run of the part, for one in a loop"
+    )
+    record: bool = flag(True, group="Run", help="run the module and record values")
+    benchmark: bool = flag(False, group="Run", help="compile the part for the CPU and time it")
+    output: str = flag("", "o", group="Output", metavar="FILE", help="the module; FILE.npz beside")
+    json: bool = flag(False, group="Output", help="the result as JSON")
+    help: bool = flag(False, "h", group="Help", help="")
+    version: bool = flag(False, "v", group="Help", help="")
+    debug: bool = flag(False, group="Help", help="Python traceback of an error")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The console script."""
+    return run_tool("hlo-cut", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    parsed = parse(Options, argv)
+    options = parsed.options
+    if options.version:
+        import mlirhlo
+
+        print(f"hlo-cut of mlirhlo {mlirhlo.__version__}")
+        return DONE
+    if options.help:
+        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
+        return DONE
+    if len(parsed.files) < 2:
+        raise usage_error("a file and an instruction are needed", help="hlo-cut m.hlo fusion.3")
+    from mlirhlo.debug.cut import cut
+    from mlirhlo.debug.trials.sides import module_text
+    from mlirhlo.dialects.hlo.module import HloModule
+    from mlirhlo.formats import load, write_file
+
+    path, *names = parsed.files
+    data, name = read_input(path)
+    loaded = as_hlo(load(data, name=name))
+    check_entry(loaded)
+    view = HloModule(loaded.module)
+    height = options.height or (-1 if options.since else 1)
+    targets = [_named(view, n) for n in names]
+    part = cut(view, targets, frontier=[_named(view, n) for n in options.since], height=height)
+    output = options.output or f"{names[-1].lstrip('%').replace('/', '_')}.hlo"
+    write_file(output, module_text(part.module).encode("utf-8", "surrogateescape"))
+    facts: dict[str, Any] = {
+        "module": output,
+        "instructions": sum(1 for _ in HloModule(part.module).instructions),
+        "parameters": [op.instruction_name for op in part.parameters],
+    }
+    if options.record or options.benchmark:
+        facts |= _recorded(view, part, loaded, options, f"{beside(output, '')}.npz")
+    if options.json:
+        print(json.dumps(facts, indent=1))
+    else:
+        _tell(facts)
+    return DONE
+
+
+def _named(view: HloModule, name: str) -> Instruction:
+    """The instruction of a name. Raises `HloError` HLO0867."""
+    from difflib import get_close_matches
+
+    from mlirhlo.diagnostics import error
+
+    wanted = name.lstrip("%")
+    for op in view.instructions:
+        if op.instruction_name == wanted:
+            return op
+    near = get_close_matches(wanted, view.instruction_names(), n=1)
+    hint = f"did you mean '{near[0]}'?" if near else None
+    raise error("HLO0867", f"the module has no instruction '%{wanted}'", help=hint)
+
+
+def _recorded(
+    view: HloModule, part: Part, loaded: Loaded, options: Options, path: str
+) -> dict[str, Any]:
+    from mlirhlo.debug.cut import record, replays
+    from mlirhlo.dialects.hlo.shapes import TupleShape
+    from mlirhlo.formats.arrays import write_run
+    from mlirhlo.interp.values import arrays_of
+
+    recording = record(view, part, _arguments(view, loaded, options), options.execution)
+    shapes = [TupleShape(tuple(op.shape for op in ops)) for ops in (part.parameters, part.results)]
+    values = (recording.inputs, recording.outputs)
+    arrays = [arrays_of(cast(Any, value)) for value in values]
+    write_run(path, {"in": ([arrays[0]], shapes[0]), "out": ([arrays[1]], shapes[1])})
+    facts: dict[str, Any] = {
+        "values": path,
+        "executions": recording.executions,
+        "differs": replays(part, recording),
+    }
+    if options.benchmark:
+        facts["microseconds"] = _timed(part, recording)
+    return facts
+
+
+def _arguments(view: HloModule, loaded: Loaded, options: Options) -> Sequence[object]:
+    from mlirhlo.debug import replay
+    from mlirhlo.debug.trials.conditions import fake_arguments
+    from mlirhlo.formats.arrays import read_npz
+
+    if options.input_npz:
+        inputs = replay.inputs_from_archive(view.op, read_npz(options.input_npz))
+        return inputs.per_device[0]
+    if loaded.arguments:
+        return replay.inputs_from_literals(view.op, loaded.arguments, 0, 0).per_device[0]
+    return fake_arguments(view.op, options.seed)
+
+
+def _timed(part: Part, recording: Recording) -> float:
+    """Median of runs on the CPU."""
+    import statistics
+    import time
+
+    from mlirhlo.runtime import programs
+
+    program = programs.prepare(part.module, programs.CPU)
+    times: list[float] = []
+    end = time.perf_counter() + 1.0
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        program(recording.inputs)
+        times.append(time.perf_counter() - start)
+    return round(statistics.median(times) * 1e6, 1)
+
+
+def _tell(facts: dict[str, Any]) -> None:
+    print(
+        f"{facts['module']}: {facts['instructions']} instructions, {len(facts['parameters'])} parameters"
+    )
+    if "values" not in facts:
+        return
+    runs = facts["executions"]
+    ran = "once" if runs == 1 else f"{runs} times"
+    print(f"{facts['values']}: inputs and results; the part ran {ran}")
+    print(
+        f"replayed: {facts['differs']}"
+        if facts["differs"]
+        else "replayed: the recorded results, bit for bit"
+    )
+    if "microseconds" in facts:
+        print(f"on the CPU: {facts['microseconds']} µs, median of a second of runs")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -243,7 +243,7 @@ def _said_of_pipeline(found: PipelineBisection) -> str:
 
 def _text(path: str) -> tuple[str, str]:
     from mlirhlo.cli.inputs import as_hlo, check_entry
-    from mlirhlo.debug.trials.sides import module_text
+    from mlirhlo.debug.trials.texts import module_text
     from mlirhlo.formats import load
 
     data, name = read_input(path)

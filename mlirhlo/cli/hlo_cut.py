@@ -72,7 +72,7 @@ def _run(argv: Sequence[str]) -> int:
     if len(parsed.files) < 2:
         raise usage_error("a file and an instruction are needed", help="hlo-cut m.hlo fusion.3")
     from mlirhlo.debug.cut import cut
-    from mlirhlo.debug.trials.sides import module_text
+    from mlirhlo.debug.trials.texts import module_text
     from mlirhlo.dialects.hlo.module import HloModule
     from mlirhlo.formats import load, write_file
 
@@ -101,13 +101,13 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _named(view: HloModule, name: str) -> Instruction:
-    """The instruction of a name. Raises `HloError` HLO0867."""
+    """The instruction of a name, that of the entry first. Raises `HloError` HLO0867."""
     from difflib import get_close_matches
 
     from mlirhlo.diagnostics import error
 
     wanted = name.lstrip("%")
-    for op in view.instructions:
+    for op in (*view.entry.instructions, *view.instructions):
         if op.instruction_name == wanted:
             return op
     near = get_close_matches(wanted, view.instruction_names(), n=1)

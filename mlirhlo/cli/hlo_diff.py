@@ -93,7 +93,7 @@ def _modules(before: str, after: str, options: Options) -> int:
 
 
 def _text(path: str) -> str:
-    from mlirhlo.debug.trials.sides import module_text
+    from mlirhlo.debug.trials.texts import module_text
     from mlirhlo.formats import load
 
     data, name = read_input(path)

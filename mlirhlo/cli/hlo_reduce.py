@@ -98,13 +98,11 @@ def _run(argv: Sequence[str]) -> int:
 
 def _as_text(data: bytes, name: str) -> tuple[str, str]:
     """The module of a file as text, and a name whose ending says what it is."""
-    from mlirhlo.debug.trials.sides import module_text
-    from mlirhlo.formats import load
+    from mlirhlo.debug.trials.texts import is_hlo, module_text, read_module
 
-    module = load(data, name=name).module
-    is_hlo = any(op.name == "hlo.computation" for op in module.ops)
+    module = read_module(data, name)
     stem = beside(name.strip("<>"), "")
-    return module_text(module), f"{stem}.{'hlo' if is_hlo else 'mlir'}"
+    return module_text(module), f"{stem}.{'hlo' if is_hlo(module) else 'mlir'}"
 
 
 if __name__ == "__main__":

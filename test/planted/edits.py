@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.debug.trials.sides import module_text
+from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.build import OP_CLASSES, create, make
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr

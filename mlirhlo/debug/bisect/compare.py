@@ -10,7 +10,6 @@ units where its own results move by them. So neither reassociation nor another w
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -290,12 +289,12 @@ def _seed(shape: ArrayShape) -> int:
 
 
 @lru_cache(maxsize=8)
-def _elided(text: str) -> Counter[str]:
+def _elided(text: str) -> frozenset[str]:
     """Shapes of constants that a text leaves out."""
     if "{...}" not in text:
-        return Counter()
+        return frozenset()
     ops = HloModule(load_module(text, "stage.hlo")).candidates(ConstantOp)
-    return Counter(
+    return frozenset(
         op.shape.to_string(layout=False)
         for op in ops
         if isinstance(op, ConstantOp) and op.literal is not None and op.literal.is_elided

@@ -158,10 +158,7 @@ _KEY = Condition("differs")
 
 def _as_verdict(answer: Any) -> Verdict:
     if isinstance(answer, Died):
-        reason = {"time": "takes too long", "memory": "needs too much memory"}
-        return Verdict(
-            False, f"{UNKNOWN}:after:", reason.get(answer.cause, f"ends in {answer.cause}")
-        )
+        return Verdict(False, f"{UNKNOWN}:after:", str(answer))
     mark = "resized" if answer["is_resized"] else ""
     cause = f"{answer['outcome']}:{answer['side']}:{mark}"
     return Verdict(answer["outcome"] == DIFFERS, cause, answer["detail"])

@@ -18,7 +18,7 @@ from mlirhlo.debug.bisect.compare import Given, run_recorded
 from mlirhlo.debug.match import Kind, Listing, listing_of_text, match
 from mlirhlo.debug.trials import rounding
 from mlirhlo.debug.trials.conditions import fields_of, load_module
-from mlirhlo.debug.trials.sides import module_text
+from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ after which the condition holds is searched by halves, then the number of rewrit
 
 from __future__ import annotations
 
-import traceback
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -27,7 +27,8 @@ from mlirhlo.debug.trials.conditions import (
     load_module,
     load_passes,
 )
-from mlirhlo.debug.trials.sides import Side, module_text
+from mlirhlo.debug.trials.sides import Side
+from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.debug.trials.workers import Died, Limits, Workers
 from mlirhlo.diagnostics import HloError, error
 
@@ -225,17 +226,13 @@ class _Search:
 
 
 def _as_verdict(answer: Any, condition: Condition) -> Verdict:
-    import json
-
     if isinstance(answer, Died):
         holds = condition.kind == "crashes"
-        return Verdict(holds, json.dumps(asdict(Ran())), f"the process ended: {answer.cause}")
+        return Verdict(holds, json.dumps(asdict(Ran())), str(answer))
     return Verdict(answer["holds"], json.dumps(answer["ran"]), answer["detail"])
 
 
 def _as_answer(verdict: Verdict) -> dict[str, Any]:
-    import json
-
     return {"holds": verdict.holds, "ran": json.loads(verdict.cause), "detail": verdict.detail}
 
 
@@ -333,4 +330,4 @@ def _reference(text: str, side: str, seed: int) -> list[Any]:
     return Side.parse(side).run(module, fake_arguments(module, seed))
 
 
-__all__ = ["PipelineBisection", "bisect_pipeline", "traceback"]
+__all__ = ["PipelineBisection", "attempt", "bisect_pipeline"]

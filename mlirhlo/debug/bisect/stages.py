@@ -87,7 +87,7 @@ def text_of_file(module: DumpedModule, file: DumpFile) -> str:
     if extension in (".txt", ".hlo"):
         return data.decode("utf-8", "surrogateescape")
     if extension in (".pb", ".hlo.pb"):
-        from mlirhlo.debug.trials.sides import module_text
+        from mlirhlo.debug.trials.texts import module_text
         from mlirhlo.diagnostics import HloError
         from mlirhlo.formats import load
 

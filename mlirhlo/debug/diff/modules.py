@@ -11,9 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mlirhlo.debug.match import Difference, Kind, Listing, Match, listing_of_text, match
+from mlirhlo.debug.match import (
+    Difference,
+    Interner,
+    Kind,
+    Listing,
+    Match,
+    Structure,
+    listing_of_text,
+    match,
+)
 from mlirhlo.debug.trials.conditions import load_module
-from mlirhlo.debug.trials.sides import module_text
+from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.dialects.hlo.module import HEADER_PREFIX, HloModule
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, without_layout
@@ -81,8 +90,9 @@ def diff_modules(
 ) -> ModuleDiff:
     """Compares the texts of two modules. Raises `HloError` for what cannot be read."""
     modules = [load_module(text, name) for text, name in zip((before, after), names, strict=True)]
-    left, right = (_Side.of(module) for module in modules)
-    found = match(left.listing, right.listing, thorough=True)
+    interner = Interner()
+    left, right = (_Side.of(module, interner) for module in modules)
+    found = match(left.structure, right.structure, thorough=True)
     rows = tuple(_Differ(left, right, found).rows())
     return ModuleDiff(tuple(_header(*modules)), rows, tuple(right.listing.computations))
 
@@ -92,11 +102,12 @@ class _Side:
     """One module: its listing, and each row's instruction and text."""
 
     listing: Listing
+    structure: Structure
     ops: Sequence[Instruction]
     texts: Sequence[str]
 
     @staticmethod
-    def of(module: ModuleOp) -> _Side:
+    def of(module: ModuleOp, interner: Interner) -> _Side:
         for op in HloModule(module).instructions:
             op.properties.pop("metadata", None)
         HloModule(module).set("stack_frames", None)
@@ -114,7 +125,7 @@ class _Side:
             if equals and line.startswith(" "):
                 lines.setdefault(name.removeprefix("%"), []).append(rest)
         texts = [f"%{row.name} = {lines[row.name].pop(0)}" for row in listing.rows]
-        return _Side(listing, ops, texts)
+        return _Side(listing, Structure(listing, interner), ops, texts)
 
 
 class _Differ:
@@ -198,7 +209,10 @@ class _Differ:
             )
 
     def _is_partner(self, old: int, new: int) -> bool:
-        return self.partner.get(old) == new
+        if self.partner.get(old) == new:
+            return True
+        values = self.left.structure.values[old], self.right.structure.values[new]
+        return self.partner.get(values[0]) == values[1]
 
     def _calls(self, old: int, new: int) -> Iterator[Change]:
         """Called computations that are others: both are in both modules, and not as each other."""

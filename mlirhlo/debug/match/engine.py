@@ -56,16 +56,14 @@ class _Matcher:
         opcodes = (self.before.opcodes, self.after.opcodes)
         alike = list[tuple[list[int], list[int]]]()
         keeps_names = self._by_structure(alike)
-        if thorough:
-            self._by_context(*flows)
-            for _ in range(_MAX_LEVELS):
-                if not self._by_number():
-                    break
-                self._by_context(*flows)
+        if thorough and not keeps_names:
+            self._by_levels(*flows)
         for olds, news in alike:
             self._among(olds, news)
         if keeps_names:
             self._by_name(*flows)
+            if thorough:
+                self._by_levels(*flows)
         self._by_context(*flows)
         self._by_name(*(opcodes if keeps_names else flows))
         if thorough:
@@ -140,6 +138,14 @@ class _Matcher:
                     self._pair(old, new)
 
     # ------------------------------------------------------------ places
+
+    def _by_levels(self, before: Sequence[str], after: Sequence[str]) -> None:
+        """Pairs parameters by their numbers and what is around them, from the entry down through what it calls."""
+        for _ in range(_MAX_LEVELS):
+            found = self._by_number()
+            self._by_context(before, after)
+            if not found:
+                return
 
     def _by_number(self) -> bool:
         """Pairs parameters by their numbers in computations that are each other; whether there were any."""

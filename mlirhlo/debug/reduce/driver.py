@@ -19,11 +19,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.debug.reduce import cuts, hlo, mlir, sizes
 from mlirhlo.debug.trials.conditions import Condition, Verdict
-from mlirhlo.debug.trials.sides import module_text
+from mlirhlo.debug.trials.texts import is_hlo, module_text, read_module
 from mlirhlo.debug.trials.workers import Died, Limits, Workers
 from mlirhlo.diagnostics import HloError, error
 
 MAX_ROUNDS = 12
+_TIME_FACTOR, _LEAST_SECONDS = 4.0, 2.0
+"""What an attempt may take: so many times as long as the whole module. Attempts make loops endless."""
 P = ParamSpec("P")
 _TASK = "mlirhlo.debug.trials.conditions:evaluate"
 
@@ -143,7 +145,7 @@ class _Search:
         """Reduces until nothing gets smaller."""
         start = time.perf_counter()
         first = self._read(text)
-        self.is_hlo = any(op.name == "hlo.computation" for op in first.ops)
+        self.is_hlo = is_hlo(first)
         before = self._count(first)
         self._start(text, first)
         rounds = 0
@@ -168,6 +170,7 @@ class _Search:
                 + (f": {verdict.detail or verdict.cause}" if verdict.cause else ""),
                 help="what is to be reduced must show the fault with the same options",
             )
+        self.workers.tighten(_TIME_FACTOR, _LEAST_SECONDS)
         self.text, self.verdict, self.size = text, verdict, (1 << 60, 0, 0)
         if self.is_hlo:
             hlo.drop_metadata(module)
@@ -247,9 +250,7 @@ class _Search:
     # ------------------------------------------------------------ modules
 
     def _read(self, text: str) -> ModuleOp:
-        from mlirhlo.formats import load
-
-        return load(text.encode("utf-8", "surrogateescape"), name=self.name).module
+        return read_module(text.encode("utf-8", "surrogateescape"), self.name)
 
     def _changed(
         self,
@@ -319,7 +320,7 @@ class _Search:
     def _verdict(self, answer: Any) -> Verdict:
         if isinstance(answer, Died):
             is_crash = answer.cause.startswith(("signal", "exit"))
-            return Verdict(self.condition.kind == "crashes" and is_crash, answer.cause)
+            return Verdict(self.condition.kind == "crashes" and is_crash, answer.cause, str(answer))
         return Verdict(**answer)
 
     def _tell(self, *, is_smaller: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -64,7 +64,8 @@ def _earlier(op: Operation, result: SSAValue) -> SSAValue | None:
         for other in block.ops:
             if other is op or other.is_ancestor(op):
                 break
-            for value in other.results:
+            results: Sequence[SSAValue] = other.results
+            for value in results:
                 if value.type == result.type:
                     return value
         parent = block.parent_op()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from mlirhlo.debug.trials import rounding
-from mlirhlo.debug.trials.sides import Side, module_text
+from mlirhlo.debug.trials.sides import Side
 from mlirhlo.diagnostics import HloError, error
 
 if TYPE_CHECKING:
@@ -299,4 +299,4 @@ def _described(expected: Array, actual: Array) -> str:
     return f"{count} of {a.size} elements differ, most at [{index}]: {got}, expected {want}"
 
 
-__all__ = ["KINDS", "Condition", "Verdict", "difference", "evaluate", "judge", "module_text"]
+__all__ = ["KINDS", "Condition", "Verdict", "difference", "evaluate", "judge"]

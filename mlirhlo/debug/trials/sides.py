@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
@@ -123,15 +124,3 @@ def execute(module: ModuleOp, arguments: Sequence[Any], platform: str) -> list[A
 
     program = programs.prepare(module, platform)
     return [np.asarray(a) for a in arrays_of(program(arguments))]
-
-
-def module_text(module: ModuleOp) -> str:
-    """A module as text with all constants in full: HLO, or the MLIR it is."""
-    from mlirhlo.formats import to_bytes
-    from mlirhlo.formats.hlo_text import PrintOptions
-
-    if any(op.name == "hlo.computation" for op in module.ops):
-        data = to_bytes(module, "hlo", options=PrintOptions(large_constants=True))
-    else:
-        data = to_bytes(module, "mlir")
-    return data.decode("utf-8", "surrogateescape")

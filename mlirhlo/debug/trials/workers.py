@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import IO, Any, cast
 
@@ -38,6 +38,13 @@ class Died:
     cause: str
     """`time`, `memory`, or `signal 11`."""
 
+    def __str__(self) -> str:
+        known = {
+            "time": "it takes more CPU time than the limit",
+            "memory": "it needs more memory than the limit",
+        }
+        return known.get(self.cause, f"its process ended with {self.cause}")
+
 
 @dataclass(slots=True)
 class Worker:
@@ -48,6 +55,8 @@ class Worker:
     """For temporary files of the process and what it starts."""
     process: subprocess.Popen[bytes] | None = None
     requests: int = 0
+    cpu_seconds: float = 0.0
+    """Of the last request."""
 
     def ask(self, task: str, arguments: Mapping[str, Any]) -> Any:
         """What `module:function` called `task` returns for `arguments`, or `Died`.
@@ -55,7 +64,9 @@ class Worker:
         Raises `RuntimeError` with the traceback when the function raises.
         """
         process = self._started()
-        line = json.dumps({"task": task, "arguments": dict(arguments)}).encode() + b"\n"
+        seconds = self.limits.seconds
+        request = {"task": task, "arguments": dict(arguments), "seconds": seconds}
+        line = json.dumps(request).encode() + b"\n"
         try:
             stdin = cast("IO[bytes]", process.stdin)
             stdin.write(line)
@@ -64,13 +75,14 @@ class Worker:
             return self._ended("")
         stdout = cast("IO[bytes]", process.stdout)
         # The first request waits for imports too.
-        wall = self.limits.seconds * _WALL_FACTOR + (60 if self.requests == 1 else 0)
+        wall = seconds * _WALL_FACTOR + (60 if self.requests == 1 else 0)
         if not select.select([stdout], [], [], wall)[0]:
             return self._ended("time")
         answer = stdout.readline()
         if not answer:
             return self._ended("")
         reply = json.loads(answer)
+        self.cpu_seconds = reply["cpu_seconds"]
         if "memory" in reply:
             self.stop()
             return Died("memory")
@@ -90,7 +102,6 @@ class Worker:
                 [
                     sys.executable,
                     *("-m", "mlirhlo.debug.trials.worker"),
-                    str(self.limits.seconds),
                     str(self.limits.memory_bytes),
                 ],
                 stdin=subprocess.PIPE,
@@ -157,6 +168,12 @@ class Workers:
         assert self._folder is not None
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._folder.cleanup()
+
+    def tighten(self, factor: float, least_seconds: float) -> None:
+        """Limits further requests to `factor` times the CPU time of the last one, and `least_seconds` at least."""
+        seconds = max(factor * max(w.cpu_seconds for w in self._workers), least_seconds)
+        for worker in self._workers:
+            worker.limits = replace(worker.limits, seconds=min(seconds, self.limits.seconds))
 
     def ask(self, task: str, requests: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Answers to up to `count` requests, evaluated at once: values, or `Died`."""

@@ -38,6 +38,8 @@ _FEWER_SETS = (40_000, 160_000)
 SAME, DIFFERS, UNKNOWN = "same", "differs", "unknown"
 
 _LARGER = 8
+_PRINTED = 10
+"""Elements of a constant that texts of dumps never leave out."""
 _SCALARS = (3, 1, 4, 2, 6, 5)
 _MAX_COUNT = 1000
 
@@ -119,7 +121,7 @@ def _on_one_set(before: str, after: str, given: Given, number: int, is_resized: 
     found = difference(expected, actual, movements)
     if not found:
         return Comparison(SAME)
-    if _elided(before) != _elided(after):
+    if _elided(before, given) != _elided(after, given):
         return Comparison(UNKNOWN, "constants that the text leaves out were changed", "both")
     return Comparison(DIFFERS, found)
 
@@ -192,7 +194,7 @@ def _run(key: _Key, hook: Hook | None = None) -> list[Array]:
     from mlirhlo.interp.values import arrays_of
 
     module = load_module(key.text, "stage.hlo")
-    fill_elided(HloModule(module))
+    fill_elided(HloModule(module), _constants(key.given.reference))
     cuts = _cuts(key.whole) if key.whole else None
     if key.given.npz:
         inputs = replay.inputs_from_archive(module, read_npz(key.given.npz))
@@ -263,8 +265,11 @@ def _is_wide(value: Array) -> bool:
     return value.dtype.itemsize >= 4 and bool((value > _MAX_COUNT).any())
 
 
-def fill_elided(module: HloModule) -> None:
-    """Gives constants that a text leaves out values: all of one type and count of elements the same, in all stages."""
+def fill_elided(module: HloModule, known: Mapping[str, Array]) -> None:
+    """Gives constants that a text leaves out values: all of one type and count of elements the same, in all stages.
+
+    `known`: values by flat shape, of a stage that has them in full.
+    """
     from mlirhlo.interp.fake_data import fake_array
     from mlirhlo.interp.fake_data_uses import Demands
 
@@ -276,7 +281,9 @@ def fill_elided(module: HloModule) -> None:
             continue
         flat = ArrayShape(shape.element_type, (shape.element_count,))
         generator = np.random.default_rng(_seed(flat))
-        if shape.element_type.is_integer:
+        if str(flat) in known:
+            values = known[str(flat)]
+        elif shape.element_type.is_integer:
             values = generator.integers(0, 2, shape.element_count).astype(shape.element_type.dtype)
         else:
             values = fake_array(flat, Demands(), generator, False)
@@ -288,16 +295,39 @@ def _seed(shape: ArrayShape) -> int:
     return int.from_bytes(hashlib.sha256(str(shape).encode()).digest()[:4], "little")
 
 
+@lru_cache(maxsize=2)
+def _constants(text: str) -> dict[str, Array]:
+    """Values of constants of more than ten elements, by flat shape, where all of a shape are the same."""
+    found: dict[str, Array] = {}
+    several: set[str] = set()
+    for op in HloModule(load_module(text, "reference.hlo")).candidates(ConstantOp):
+        literal, shape = getattr(op, "literal", None), op.shape
+        if literal is None or not isinstance(shape, ArrayShape) or shape.element_count <= _PRINTED:
+            continue
+        key = str(ArrayShape(shape.element_type, (shape.element_count,)))
+        values = None if literal.is_elided else literal.array.reshape(-1)
+        if values is None or (key in found and not rounding.same(found[key], values)):
+            several.add(key)
+        else:
+            found[key] = values
+    return {key: values for key, values in found.items() if key not in several}
+
+
 @lru_cache(maxsize=8)
-def _elided(text: str) -> frozenset[str]:
-    """Shapes of constants that a text leaves out."""
+def _elided(text: str, given: Given) -> frozenset[str]:
+    """Shapes of constants that a text leaves out and no other stage tells."""
     if "{...}" not in text:
         return frozenset()
+    known = _constants(given.reference)
     ops = HloModule(load_module(text, "stage.hlo")).candidates(ConstantOp)
     return frozenset(
         op.shape.to_string(layout=False)
         for op in ops
-        if isinstance(op, ConstantOp) and op.literal is not None and op.literal.is_elided
+        if isinstance(op, ConstantOp)
+        and op.literal is not None
+        and op.literal.is_elided
+        and isinstance(op.shape, ArrayShape)
+        and str(ArrayShape(op.shape.element_type, (op.shape.element_count,))) not in known
     )
 
 

@@ -257,9 +257,18 @@ def sorts() -> Iterator[Kernel]:
         )
 
 
+def selections() -> Iterator[Kernel]:
+    """The largest of each row: what has to move is the rows, once."""
+    for rows, length, kept in ((64, 200, 4), (8, 1000, 10), (1, 20000, 8)):
+        text = f"""  x = f32[{rows},{length}] parameter(0)
+  t = (f32[{rows},{kept}], s32[{rows},{kept}]) topk(x), k={kept}, largest=true
+  ROOT r = f32[{rows},{kept}] get-tuple-element(t), index=0"""
+        yield Kernel("top-k", f"f32[{rows},{length}] {kept}", _module("f32", text))
+
+
 def kernels() -> Iterator[Kernel]:
     """What is measured."""
-    for kinds in (reduces, transposes, chains, products, scans, movements, sorts):
+    for kinds in (reduces, transposes, chains, products, scans, movements, sorts, selections):
         yield from kinds()
 
 

@@ -65,7 +65,10 @@ def sort(plan: Plan, ops: Sequence[SortOp], schedule: Schedule) -> None:
 
 @launches("top_k")
 def top_k(plan: Plan, ops: Sequence[TopKOp], schedule: Schedule) -> None:
-    """Values and their numbers, ordered; then the first ones of each row."""
+    """Values and their numbers: the first ones of each tile, then of those, until they are those of each row.
+
+    Where more than half of a tile is wanted, rows are ordered as a whole.
+    """
     del schedule
     for op in ops:
         shape = array(op.input)
@@ -84,15 +87,34 @@ def top_k(plan: Plan, ops: Sequence[TopKOp], schedule: Schedule) -> None:
                 )
                 for v in (x, y)
             ]
-            return b.cmpi("ult", *keys)
+            # Of equal ones the first: numbers are different, so that all elements are.
+            before, same = b.cmpi("ult", *keys), b.cmpi("eq", *keys)
+            return b.ori(before, b.andi(same, b.cmpi("ult", x[1][0], y[1][0])))
 
         def read(b: LaunchBuilder, at: tuple[Index, ...], op: TopKOp = op) -> Sequence[Value]:
             assert S32.mlir is not None
             return [b.e.at(op.input, at), (b.cast_index(b.index(at[-1]), S32.mlir),)]
 
         shapes = [shape, ArrayShape(S32, sizes)]
+        inputs = inputs_of(plan, ops, ops)
+        sorter = Sorter(
+            plan,
+            shapes,
+            len(sizes) - 1,
+            inputs,
+            read,
+            less,
+            sources=[op.input],
+            is_distinct=True,
+        )
+        kept = sizes_of(op.values)[-1]
+        if 0 in (*sizes, kept):
+            continue
+        if 2 * kept <= sorter.tile or sorter.tile >= sizes[-1]:
+            sorter.select([plan.numbers[value] for value in (op.values, op.indices)], kept)
+            continue
         ordered = [plan.workspace(buffer_type(s)) for s in shapes]
-        Sorter(plan, shapes, len(sizes) - 1, inputs_of(plan, ops, ops), read, less).sort(ordered)
+        sorter.sort(ordered)
         _first_of_rows(plan, op, shapes, ordered)
 
 

@@ -61,18 +61,19 @@ class Sorter:
         read: Read,
         less: Less,
         *,
+        stored: Sequence[int] = (),
         sources: Sequence[SSAValue] = (),
         in_place: Collection[SSAValue] = (),
         is_distinct: bool = False,
     ) -> None:
-        """`inputs`: values in memory that `read` reads. `sources`: values that it gives elements of. `in_place`: inputs
-        of which an element is read for the element of the same index only. `is_distinct`: whether elements that the
-        comparator calls equal are the same."""
+        """`inputs`, `stored`: values in memory, and buffers by number, that `read` reads. `sources`: values that it gives
+        elements of. `in_place`: inputs of which an element is read for the element of the same index only.
+        `is_distinct`: whether elements that the comparator calls equal are the same."""
         self.plan, self.shapes, self.dim = plan, shapes, dim
         self.sizes = shapes[0].dimensions
         self.length = self.sizes[dim]
         self.rest = (*self.sizes[:dim], *self.sizes[dim + 1 :])
-        self.inputs, self.read, self.less = inputs, read, less
+        self.inputs, self.stored, self.read, self.less = inputs, stored, read, less
         self.sources, self.in_place, self.is_distinct = sources, in_place, is_distinct
         self.held = {1: 8, 2: 4}.get(len(shapes), 2)
         """Elements of a line that a thread holds in registers."""
@@ -104,6 +105,39 @@ class Sorter:
             self._merge_tiles(first, second, run)
             first, second, run = second, first, 2 * run
 
+    def select(self, targets: Sequence[int], kept: int) -> None:
+        """Adds the launches that find the first ones of each line alone, for buffers of lines of `kept`.
+
+        The first ones of each tile, side by side, are the lines of a next round, as long as there are several.
+        """
+        tiles = -(-self.length // self.tile)
+        if tiles == 1:
+            self._sort_tiles(targets, kept)
+            return
+        length = (tiles - 1) * kept + min(kept, self.length - (tiles - 1) * self.tile)
+        sizes = (*self.rest, length)
+        shapes = [ArrayShape(shape.element_type, sizes) for shape in self.shapes]
+        stored = [self.plan.workspace(buffer_type(shape)) for shape in shapes]
+        self._sort_tiles(stored, kept)
+
+        def read(b: LaunchBuilder, at: tuple[Index, ...]) -> Elements:
+            indices = [Coordinate(i) for i in at]
+            return [
+                Places(b, 0).load(b.memory[number], shape, indices)
+                for number, shape in zip(stored, shapes, strict=True)
+            ]
+
+        Sorter(
+            self.plan,
+            shapes,
+            self.dim,
+            (),
+            read,
+            self.less,
+            stored=stored,
+            is_distinct=self.is_distinct,
+        ).select(targets, kept)
+
     # Elements of lines
 
     def _place(
@@ -128,15 +162,15 @@ class Sorter:
 
     # The first launch
 
-    def _sort_tiles(self, targets: Sequence[int]) -> None:
+    def _sort_tiles(self, targets: Sequence[int], kept: int = 0) -> None:
         lanes = min(1 << max(self.length - 1, 1).bit_length(), self.threads)
         per_line = -(-self.length // self.tile)
         tiles = prod(self.rest) * per_line
         threads = self.threads
         if threads == WARP:
             threads = min(_LINES_BLOCK, -(-tiles * lanes // WARP) * WARP)
-        b = self.plan.begin(self.inputs, (), targets)
-        b.read_in_place(self.in_place)
+        b = self.plan.begin(self.inputs, (), targets, self.stored)
+        b.read_in_place(() if kept else self.in_place)
         thread = b.thread_id()
         number = b.index(b.add(b.mul(b.block_id(), threads // lanes), b.div(thread, lanes)))
         is_real: SSAValue | None = None
@@ -152,6 +186,17 @@ class Sorter:
             own, elements = rows
         else:
             own, elements = self._merged_runs(b, start, *rows)
+        if kept:
+            first = b.mul(b.rem(number, per_line), kept)
+            for index, values in zip(own, elements, strict=True):
+                guard = self._guard(b, is_real, b.add(start, index))
+                is_kept = b.cmpi("ult", b.index(index), b.index(kept))
+                guard = is_kept if guard is None else b.andi(guard, is_kept)
+                with b.if_(guard), b.e.scope():
+                    at = (*line, b.add(first, index))
+                    self._store(b, targets, at, values)
+            b.launch(-(-tiles * lanes // threads), threads)
+            return
         for group in range(0, self.held, self.together):
             guard = self._guard(b, is_real, b.add(start, own[group]))
             with nullcontext() if guard is None else b.if_(guard), b.e.scope():

@@ -66,8 +66,8 @@ class Sorter:
         in_place: Collection[SSAValue] = (),
         is_distinct: bool = False,
     ) -> None:
-        """`inputs`, `stored`: values in memory, and buffers by number, that `read` reads. `sources`: values that it gives
-        elements of. `in_place`: inputs of which an element is read for the element of the same index only.
+        """`inputs`, `stored`: values in memory, and buffers by number, that `read` reads. `sources`: values that it
+        gives elements of. `in_place`: inputs of which an element is read for the element of the same index only.
         `is_distinct`: whether elements that the comparator calls equal are the same."""
         self.plan, self.shapes, self.dim = plan, shapes, dim
         self.sizes = shapes[0].dimensions

@@ -55,7 +55,9 @@ def test_sort(sizes: tuple[int, ...], dim: int) -> None:
     compare(f"HloModule m\n{LESS}{SORT.format(','.join(map(str, sizes)), dim)}", sizes)
 
 
-@pytest.mark.parametrize(("sizes", "k"), [((3, 9), 2), ((2, 600), 5), ((40,), 40), ((2, 5000), 7), ((1500,), 800)])
+@pytest.mark.parametrize(
+    ("sizes", "k"), [((3, 9), 2), ((2, 600), 5), ((40,), 40), ((2, 5000), 7), ((1500,), 800)]
+)
 def test_top_k(sizes: tuple[int, ...], k: int) -> None:
     kept = (*sizes[:-1], k)
     shapes = [",".join(map(str, s)) for s in (sizes, kept)]

@@ -4,6 +4,9 @@ MLIR names. Each class derives from xDSL's where it has one, so that xDSL's pass
 Source: MLIR's arith dialect.
 """
 
+# Definitions of fields and formats widen those of xDSL's classes, which is what the subclasses are for.
+# mypy: disable-error-code="assignment, misc, override"
+
 from __future__ import annotations
 
 from typing import ClassVar, Self, cast

@@ -3,6 +3,9 @@
 Source: MLIR's memref dialect.
 """
 
+# Definitions of fields and formats widen those of xDSL's classes, which is what the subclasses are for.
+# mypy: disable-error-code="assignment, misc, override"
+
 from __future__ import annotations
 
 from typing import Any, ClassVar, cast

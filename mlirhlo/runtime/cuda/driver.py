@@ -15,6 +15,8 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 class Driver(Protocol):
     """One GPU, real or simulated. Addresses are of its memory; 0 is never one."""
 
+    ordinal: int | None
+    """Number of the GPU; None of a simulated one, whose memory others cannot reach."""
     keeps_memory: bool
     """Whether a program's buffers are kept between runs, temporaries in one arena. Else each is an allocation of its
     own for one run, so that accesses beyond its end are found."""
@@ -37,6 +39,10 @@ class Driver(Protocol):
 
     def copy(self, source: int, target: int, size: int) -> None:
         """Copies inside of the device."""
+        ...
+
+    def synchronize(self) -> None:
+        """Waits until all launches and copies before have ended."""
         ...
 
     def rounds(self, count: int) -> Iterable[object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlirhlo.debug.options import wanted_passes
 from mlirhlo.diagnostics import Diagnostic
@@ -12,6 +12,7 @@ from mlirhlo.lowering.gpu.compiler import Edited, GpuProgram, compile_gpu
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.observer import SILENT, Observer
 from mlirhlo.runtime.callbacks import Callbacks
+from mlirhlo.runtime.cuda.arrays import run_on_device
 from mlirhlo.runtime.cuda.driver import Driver
 from mlirhlo.runtime.cuda.figures import KernelCost, KernelFigures, by_kernel, costs
 from mlirhlo.runtime.cuda.runner import GpuRunner
@@ -45,6 +46,16 @@ class GpuExecutable(Executable):
         callbacks = Callbacks(plan, warns=False) if plan.sites else None
         self._runner = GpuRunner(program, driver)
         self._start(plan, self._runner, callbacks)
+
+    def on_device(self, *arguments: object, donate: bool = False) -> Any:
+        """Runs on arrays in the GPU's memory, and leaves the result there: a `DeviceArray`, or a tuple of them.
+
+        `arguments` are the leaves of the parameters: arrays that other libraries have on the same GPU are used where
+        they are, others are copied there. `donate`: results that the module lets share a parameter's memory do so,
+        and the array that was given there is overwritten; else they get a copy of it first. Raises `HloError`
+        HLO0508 for what does not fit a parameter, HLO0822 and HLO0507 as the GPU's driver has it.
+        """
+        return run_on_device(self._runner, arguments, donate=donate)
 
     @property
     def figures(self) -> list[KernelFigures]:

@@ -43,6 +43,7 @@ class CudaDriver:
     def __init__(self, ordinal: int = 0) -> None:
         """Raises `HloError` HLO0820 where there is no such GPU, or nothing to drive it with."""
         self._cuda = cuda = _pycuda()
+        self.ordinal: int | None = ordinal
         self._lock = threading.RLock()
         try:
             cuda.init()
@@ -123,6 +124,11 @@ class CudaDriver:
         if size:
             with self._told("copying on the GPU"):
                 self._cuda.memcpy_dtod_async(target, source, size, self.stream)
+
+    def synchronize(self) -> None:
+        """As `Driver`."""
+        with self._told("what was launched before"):
+            self.stream.synchronize()
 
     def load(self, ptx: str, name: str) -> LoadedModule:
         """As `Driver`. Raises `HloError` HLO0821 for code of another architecture, HLO0823 for what is refused."""

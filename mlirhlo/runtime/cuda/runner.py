@@ -87,6 +87,19 @@ class GpuRunner:
         finally:
             run.end()
 
+    def run_in_memory(self, parameters: Sequence[int], results: Sequence[int]) -> None:
+        """Runs on arrays that are in the GPU's memory; results that share a parameter's memory have its address."""
+        with self._lock:
+            run = _Run(self, [*parameters], [*results])
+            if self._kept is not None:
+                run.arena = self._kept.arena
+            else:
+                run.begin_arena()
+            try:
+                run.steps_once()
+            finally:
+                run.end()
+
     def _follow(self, run: _Run, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         plan = self.program.plan
         for address, value in zip(run.parameters, inputs, strict=True):
@@ -128,7 +141,7 @@ class _Run:
 
     def begin(self) -> None:
         """Allocates what there is at the start."""
-        plan, driver = self.runner.program.plan, self.runner.driver
+        plan = self.runner.program.plan
         for number, buffer in enumerate(plan.parameters):
             self.parameters.append(self.allocate(buffer.size, f"parameter {number}"))
         for number, buffer in enumerate(plan.results):
@@ -138,8 +151,13 @@ class _Run:
                 if over is None
                 else self.parameters[over]
             )
-        if driver.keeps_memory and plan.arena_size:
-            self.arena = self.allocate(plan.arena_size, "temporaries")
+        self.begin_arena()
+
+    def begin_arena(self) -> None:
+        """Allocates the memory of temporaries, where they have one."""
+        size = self.runner.program.plan.arena_size
+        if self.runner.driver.keeps_memory and size:
+            self.arena = self.allocate(size, "temporaries")
 
     def end(self) -> None:
         """Gives all memory back."""
@@ -148,17 +166,17 @@ class _Run:
 
     def follow(self) -> None:
         """Runs the plan. The first time step by step; the second time that is recorded, where it can be."""
-
-        def work() -> None:
-            walked(self.steps(self.runner.program.plan.steps))
-
         if self.again is not None:
             self.again()
         elif self.count and self.runner.is_recordable:
-            self.again = self.runner.driver.recorded(work)
+            self.again = self.runner.driver.recorded(self.steps_once)
         else:
-            work()
+            self.steps_once()
         self.count += 1
+
+    def steps_once(self) -> None:
+        """Runs the plan, step by step."""
+        walked(self.steps(self.runner.program.plan.steps))
 
     def allocate(self, size: int, name: str) -> int:
         address = self.runner.driver.allocate(size, name)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class SimulatedDriver:
     """One simulated GPU; calls from several threads follow one another."""
 
+    ordinal: int | None = None
     keeps_memory = False
 
     def __init__(self, device: GpuDevice, *, seed: int = 0, checks: bool = True) -> None:
@@ -57,6 +58,9 @@ class SimulatedDriver:
     def rounds(self, count: int) -> Iterable[object]:
         """As `Driver`."""
         return range(count)
+
+    def synchronize(self) -> None:
+        """As `Driver`: they have ended."""
 
     def recorded(self, work: Callable[[], None]) -> Callable[[], None]:
         """As `Driver`: the work itself."""

@@ -46,7 +46,11 @@ def _leaves(shapes: Sequence[Any]) -> list[Any]:
 class InterpreterDriver:
     """Memory that knows what was written, and launches that the interpreter runs."""
 
+    ordinal = None
     keeps_memory = False
+
+    def synchronize(self) -> None:
+        pass
 
     def recorded(self, work: Any) -> Any:
         work()

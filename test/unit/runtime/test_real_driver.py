@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -168,6 +169,119 @@ def test_launches_that_fail_name_the_instruction(
     assert "HLO0822" in text
     assert "too many resources" in text
     assert "computes %" in text
+
+
+class Foreign:
+    """An array of another library, in the same GPU's memory."""
+
+    def __init__(self, fake: FakeCuda, data: Any, strides: Any = None) -> None:
+        self.data, self.fake = data, fake
+        self.address = fake.machine.allocate(data.nbytes, "theirs")
+        fake.machine.write(self.address, data.reshape(-1).view(np.uint8))
+        self.strides = strides
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        kind = self.data.dtype.str
+        data = (self.address, False)
+        return {
+            "shape": self.data.shape,
+            "typestr": kind,
+            "data": data,
+            "strides": self.strides,
+            "version": 3,
+        }
+
+
+class OnlyDlpack:
+    """The same by DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **others: Any) -> Any:
+        return self.array.__dlpack__(**others)
+
+
+def test_arrays_stay_on_the_gpu(cuda: Any) -> None:
+    fake, rng = cuda(), np.random.default_rng(0)
+    run = compiled(SCALE)
+    x, y = rng.normal(size=(2, 64, 32)).astype(np.float32)
+    wanted = (x * y) @ (x * y).T
+    theirs = Foreign(fake, x)
+    fake.calls.clear()
+    result = run.on_device(theirs, y)
+    assert fake.calls.count("memcpy_htod_async") == 1
+    assert "memcpy_dtoh_async" not in fake.calls
+    np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-4, atol=1e-4)
+    assert result.__cuda_array_interface__["data"] == (result.address, False)
+    # What it gives goes in again, by either interface.
+    double = compiled(
+        "HloModule m ENTRY e { x = f32[64,64] parameter(0) ROOT r = f32[64,64] add(x, x) }"
+    )
+    for given in (result, OnlyDlpack(result), Foreign(fake, np.asarray(result))):
+        fake.calls.clear()
+        np.testing.assert_allclose(
+            np.asarray(double.on_device(given)), 2 * wanted, rtol=1e-4, atol=1e-4
+        )
+        assert "memcpy_htod_async" not in fake.calls
+
+
+def test_memory_is_freed_with_the_last_that_uses_it(cuda: Any) -> None:
+    fake = cuda()
+    double = compiled("HloModule m ENTRY e { x = f32[8] parameter(0) ROOT r = f32[8] add(x, x) }")
+    double.on_device(np.ones(8, np.float32))
+    used = fake.used
+    result = double.on_device(np.ones(8, np.float32))
+    capsule = result.__dlpack__()
+    taken = OnlyDlpack(result)
+    del result
+    assert fake.used > used
+    del capsule, taken
+    gc.collect()
+    assert fake.used == used
+
+
+def test_donated_memory_is_written_in_place(cuda: Any) -> None:
+    fake = cuda()
+    text = """HloModule m, input_output_alias={ {}: (0, {}, may-alias) }
+ENTRY e { x = f32[8] parameter(0)  ROOT r = f32[8] add(x, x) }"""
+    run, x = compiled(text), np.arange(8, dtype=np.float32)
+    theirs = Foreign(fake, x)
+    kept = run.on_device(theirs)
+    assert kept.address != theirs.address
+    np.testing.assert_array_equal(fake.machine.read(theirs.address, 32).view(np.float32), x)
+    given = run.on_device(theirs, donate=True)
+    assert given.address == theirs.address
+    np.testing.assert_array_equal(np.asarray(given), 2 * x)
+
+
+def test_arrays_that_do_not_fit(cuda: Any) -> None:
+    fake = cuda()
+    run = compiled("HloModule m ENTRY e { x = f32[8,4] parameter(0) ROOT r = f32[8,4] add(x, x) }")
+    data = np.ones((8, 4), np.float32)
+    for given in (
+        Foreign(fake, data, (4, 32)),
+        Foreign(fake, data.T.copy()),
+        Foreign(fake, data.astype("f8")),
+        data.T,
+    ):
+        assert "HLO0508" in code_of(lambda given=given: run.on_device(given))
+    assert "HLO0508" in code_of(run.on_device)
+
+
+def test_simulated_memory_is_nobody_elses() -> None:
+    run = compiled(
+        "HloModule m ENTRY e { x = f32[8] parameter(0) ROOT r = f32[8] add(x, x) }", "h100"
+    )
+    result = run.on_device(np.ones(8, np.float32))
+    np.testing.assert_array_equal(np.asarray(run.on_device(result)), np.full(8, 4, np.float32))
+    assert not hasattr(result, "__cuda_array_interface__")
+    with pytest.raises(BufferError):
+        result.__dlpack__()
 
 
 def test_cubins_are_kept_by_content(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

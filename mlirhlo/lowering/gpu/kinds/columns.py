@@ -30,7 +30,7 @@ def columns(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
         b = plan.begin(inputs_of(plan, ops, ops), outputs)
         column = _Column(b, folds[0], schedule)
         for fold in folds:
-            column.know(fold, column.folded(fold))
+            column.know(fold, column.folded(fold, by_all=fold is not folds[-1]))
         with b.if_(column.is_first), b.e.scope():
             for output in outputs:
                 b.write(output, column.indices, b.e.at(output, column.indices))
@@ -133,10 +133,10 @@ class _Column:
         e = self.b.e
         e.know(fold, self.indices, e.body(fold.combiner, [*initial(e, fold), *state]))
 
-    def folded(self, fold: FoldOp) -> list[Value]:
-        """A column's elements folded, without the initial values, for its first thread."""
+    def folded(self, fold: FoldOp, *, by_all: bool = False) -> list[Value]:
+        """A column's elements folded, without the initial values, for its first thread, or for all of them."""
         state = self._own(fold)
-        return self._together(fold, state) if self.down > 1 else state
+        return self._together(fold, state, by_all=by_all) if self.down > 1 else state
 
     def _own(self, fold: FoldOp) -> list[Value]:
         b = self.b
@@ -168,7 +168,7 @@ class _Column:
             loop.carry(*(piece for v in after for piece in v))
         return regrouped(loop.results, shapes)
 
-    def _together(self, fold: FoldOp, state: Sequence[Value]) -> list[Value]:
+    def _together(self, fold: FoldOp, state: Sequence[Value], *, by_all: bool) -> list[Value]:
         b = self.b
         kinds = [array(value).element_type for value in fold.outputs]
         stored = [
@@ -179,11 +179,15 @@ class _Column:
             for buffer, piece in zip(buffers, value, strict=True):
                 b.store(to_memory(b, piece, kind), buffer, [self.y, self.x])
         b.barrier()
-        # All threads combine: those that are not first have no use for it.
-        for row in range(1, self.down):
-            other = [
+
+        def loaded(row: int) -> list[Value]:
+            return [
                 tuple(to_register(b, b.load(buffer, [row, self.x]), kind) for buffer in buffers)
                 for kind, buffers in zip(kinds, stored, strict=True)
             ]
-            state = b.e.body(fold.combiner, [*state, *other])
+
+        # All threads combine, also where only the first has a use for it: it knows its own part.
+        state = loaded(0) if by_all else state
+        for row in range(1, self.down):
+            state = b.e.body(fold.combiner, [*state, *loaded(row)])
         return list(state)

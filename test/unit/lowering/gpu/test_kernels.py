@@ -40,6 +40,24 @@ less {
   ROOT z = pred[] compare(x, y), direction=LT
 }
 """
+COLUMN_VARIANCE = """
+fused {
+  x = f32[20,6]{1,0} parameter(0)
+  zero = f32[] constant(0)
+  part = f32[] constant(0.05)
+  parts = f32[6]{0} broadcast(part), dimensions={}
+  s = f32[6]{0} reduce(x, zero), dimensions={0}, to_apply=add
+  m = f32[6]{0} multiply(s, parts)
+  mb = f32[20,6]{1,0} broadcast(m), dimensions={1}
+  c = f32[20,6]{1,0} subtract(x, mb)
+  q = f32[20,6]{1,0} multiply(c, c)
+  ROOT t = f32[6]{0} reduce(q, zero), dimensions={0}, to_apply=add
+}
+ENTRY main {
+  x = f32[20,6]{1,0} parameter(0)
+  ROOT r = f32[6]{0} fusion(x), kind=kInput, calls=fused
+}
+"""
 SOFTMAX = """
 fused {{
   x = f32[{rows},{length}]{{1,0}} parameter(0)
@@ -137,6 +155,7 @@ CASES = {
     "long_row": Case(reduce("f32[131072]{0}", "f32[]", "0"), 1.02, "shfl"),
     "minor_dimensions": Case(reduce("f32[5,6,7,8]{3,2,1,0}", "f32[5,6]{1,0}", "2,3"), 1.3),
     "columns": Case(reduce("f32[512,96]{1,0}", "f32[96]{0}", "0"), 1.1),
+    "chain_of_columns": Case(COLUMN_VARIANCE),
     "odd_columns": Case(reduce("f32[77,35]{1,0}", "f32[35]{0}", "0")),
     "batch_norm": Case(reduce("f32[4,9,5,16]{3,2,1,0}", "f32[16]{0}", "0,1,2")),
     "softmax": Case(SOFTMAX.format(rows=6, length=1024), 1.02, "shfl"),

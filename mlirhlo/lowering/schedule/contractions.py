@@ -20,7 +20,7 @@ from mlirhlo.dialects.hlo.element_types import (
     U32,
     PrimitiveType,
 )
-from mlirhlo.dialects.hlo.ops import ConstantOp, ReducePrecisionOp
+from mlirhlo.dialects.hlo.ops import ConstantOp, ConvertOp, ReducePrecisionOp
 from mlirhlo.dialects.structured import AssembleOp, ContractOp, KernelOp, MapOp, identity_map
 from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -123,12 +123,16 @@ def _matrix_format(op: ContractOp, gpu: GpuDevice, *, tf32: bool) -> str | None:
 
 
 def _are_rounded(op: ContractOp) -> bool:
-    """Whether a body rounds both factors to what tf32 holds."""
+    """Whether a body rounds both factors to what tf32 holds, as bf16 and f16 do."""
     for value in yielded(op.body):
-        owner = value.owner
-        if not isinstance(owner, ReducePrecisionOp):
-            return False
-        if owner.exponent_bits > 8 or owner.mantissa_bits > 10:
+        match value.owner:
+            case ConvertOp() as op_:
+                is_rounded = element_of(op_.operand) in (BF16, F16)
+            case ReducePrecisionOp() as op_:
+                is_rounded = op_.exponent_bits <= 8 and op_.mantissa_bits <= 10
+            case _:
+                is_rounded = False
+        if not is_rounded:
             return False
     return True
 

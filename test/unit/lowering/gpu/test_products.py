@@ -117,10 +117,17 @@ ENTRY e {{
     )
 
 
-@pytest.mark.parametrize(("lhs", "rhs"), [(1, 0), (0, 1)])
-def test_rounded_to_tf32(lhs, rhs):
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "algorithm"),
+    [
+        (1, 0, "dot_tf32_tf32_f32"),
+        (0, 1, "dot_tf32_tf32_f32"),
+        pytest.param(1, 0, "dot_bf16_bf16_f32", marks=pytest.mark.slow),
+    ],
+)
+def test_rounded_to_tf32(lhs, rhs, algorithm):
     """An algorithm that rounds both factors is computed by the units for them, exactly."""
-    module = dot("f32", 64, 48, 64, lhs, rhs, more=", algorithm=dot_tf32_tf32_f32")
+    module = dot("f32", 64, 48, 64, lhs, rhs, more=f", algorithm={algorithm}")
     check(module, code="m16n8k8.row.col.f32.tf32")
 
 

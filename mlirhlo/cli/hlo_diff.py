@@ -140,7 +140,7 @@ def _folders(before: str, after: str, options: Options) -> int:
 def _print_table(diff: FolderDiff, *, everything: bool) -> None:
     from mlirhlo.debug.diff.folders import COLUMNS
 
-    rows: list[tuple[str, ...]] = [("program", *COLUMNS)]
+    rows: list[tuple[str, ...]] = [("program", *COLUMNS, "differing")]
     for program in diff.programs:
         if not everything and not program.changed:
             continue
@@ -148,10 +148,11 @@ def _print_table(diff: FolderDiff, *, everything: bool) -> None:
             where = "only after" if program.before is None else "only before"
             figures = program.after or program.before or {}
             cells = [f"{_number(figures.get(c))}" for c in COLUMNS]
-            rows.append((f"{program.name} ({where})", *cells))
+            rows.append((f"{program.name} ({where})", *cells, ""))
             continue
         pairs = [(program.before.get(c), program.after.get(c)) for c in COLUMNS]
-        rows.append((program.name, *(_cell(a, b) for a, b in pairs)))
+        differing = "?" if program.differing is None else str(program.differing)
+        rows.append((program.name, *(_cell(a, b) for a, b in pairs), differing))
     if len(rows) > 1:
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         for row in rows:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.bisect.stages import text_of_file
+from mlirhlo.debug.diff.modules import diff_modules
 from mlirhlo.debug.index import read_folder
 from mlirhlo.debug.index.folder import DumpedModule
 from mlirhlo.debug.trials.conditions import load_module
@@ -27,13 +28,16 @@ class ProgramDiff:
     before: Mapping[str, float] | None
     """By column; None where the folder does not have the program. Columns that cannot be known are left out."""
     after: Mapping[str, float] | None
+    differing: int | None = None
+    """Instructions of the last stages that are not unchanged; None where they cannot be compared."""
 
     @property
     def changed(self) -> tuple[str, ...]:
         """Columns that differ."""
         if self.before is None or self.after is None:
             return COLUMNS
-        return tuple(c for c in COLUMNS if self.before.get(c) != self.after.get(c))
+        found = tuple(c for c in COLUMNS if self.before.get(c) != self.after.get(c))
+        return (*found, "differing") if self.differing else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,10 @@ def diff_folders(
     for number, name in enumerate(names):
         if progress is not None:
             progress(number, len(names), name)
-        figures = [figures_of(side[name]) if name in side else None for side in sides]
-        found.append(ProgramDiff(name, *figures))
+        modules = [side.get(name) for side in sides]
+        figures = [None if module is None else figures_of(module) for module in modules]
+        texts = ["" if module is None else _last_text(module) for module in modules]
+        found.append(ProgramDiff(name, figures[0], figures[1], _differing(texts[0], texts[1])))
     return FolderDiff(tuple(found))
 
 
@@ -80,16 +86,27 @@ def figures_of(module: DumpedModule) -> dict[str, float]:
     from mlirhlo.debug.index.changes import changes
 
     found: dict[str, float] = {"passes": sum(change.has_changed for change in changes(module))}
-    for files in reversed(module.stages):
-        text = next((t for file in files if (t := text_of_file(module, file))), "")
-        if not text:
-            continue
-        try:
-            found |= _of_module(load_module(text, files[0].path))
-        except (HloError, ValueError, KeyError):
-            continue
-        break
+    try:
+        found |= _of_module(load_module(_last_text(module), module.label))
+    except (HloError, ValueError, KeyError):
+        pass
     return found
+
+
+def _last_text(module: DumpedModule) -> str:
+    """The text of the last recorded stage; empty where there is none."""
+    files = [file for stage in reversed(module.stages) for file in stage]
+    return next((text for file in files if (text := text_of_file(module, file))), "")
+
+
+def _differing(before: str, after: str) -> int | None:
+    if not before or not after:
+        return None
+    try:
+        counts = diff_modules(before, after).counts
+    except (HloError, ValueError, KeyError):
+        return None
+    return sum(count for kind, count in counts.items() if kind != "unchanged")
 
 
 def _of_module(module: ModuleOp) -> dict[str, float]:

@@ -140,4 +140,4 @@ def test_folders(tmp_path: Path) -> None:
     for file in tmp_path.glob("cpu/*after_optimizations.txt"):
         file.write_text(file.read_text().replace(" exponential(", " negate("))
     (program,) = diff_folders(str(DATA / "dumps" / "cpu"), str(tmp_path / "cpu")).programs
-    assert program.changed
+    assert "differing" in program.changed

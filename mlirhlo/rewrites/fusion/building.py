@@ -8,6 +8,7 @@ from functools import cached_property
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol
+from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr
 from mlirhlo.dialects.hlo.build import append, close, create, make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
@@ -77,6 +78,9 @@ class Builder:
         for key in OF_THE_WHOLE:
             if key in main.op.properties:
                 properties[key] = main.op.properties[key]
+        if len(outputs) > 1 and (sharding := main.op.sharding) is not None:
+            # That of each part: what is fused has one sharding.
+            properties["sharding"] = ShardingAttr(Sharding.tuple_of([sharding] * len(outputs)))
         operands = [values.get(n, n.op.output) for n in inputs]
         fusion_name = self.instructions.unique(f"{kind[1:].lower()}_{label}_fusion")
         fusion = create(FusionOp, operands, type_of(shape), properties, fusion_name)

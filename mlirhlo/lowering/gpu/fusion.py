@@ -405,13 +405,13 @@ class _Merger:
                     remove(value.owner)
             remove(op)
         self.computation.properties.pop("storage_order", None)
-        after = fresh[-1]
-        for op in behind:
-            detach(op)
+        after: Operation = fresh[-1]
+        for moved in behind:
+            detach(moved)
             following = last_part(after).next_op
             assert following is not None
-            insert_before(following, op)
-            after = cast(Instruction, op)
+            insert_before(following, moved)
+            after = moved
         return fresh
 
     def _insert(self, before: Instruction, joined: Joined) -> Instruction:

@@ -13,6 +13,7 @@ offset in one arena.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from xdsl.dialects import arith, func, gpu, memref, scf
@@ -287,9 +288,7 @@ class _Host:
         value = self._is_true(value) if step.by_pred else value
         regions: list[Region] = []
         for steps in step.branches:
-            regions.append(
-                (yield self._inside(lambda steps=steps: self._steps(steps), scf.YieldOp))
-            )
+            regions.append((yield self._inside(partial(self._steps, steps), scf.YieldOp)))
         if step.by_pred:
             append(self.block, create_op(scf.IfOp, (value,), (), regions=regions))
             return

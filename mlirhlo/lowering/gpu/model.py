@@ -245,7 +245,7 @@ class _Launch:
             return max(evaluations / _TILE, prod(sizes_of(value)))
         if map_ is None:
             return min(evaluations, prod(sizes_of(value))) if self.is_chain else evaluations
-        space = getattr(op, "space", ())
+        space: Sequence[int] = getattr(op, "space", ())
         used = {d for expr in map_.results for d in expr.used_dims()}
         if self.is_chain:
             return prod(space[d] for d in used)

@@ -241,9 +241,12 @@ _shared: dict[int, tuple[object, ...]] = {}
 """Arrays that others use, with what describes them, by the address of the description."""
 
 
-@_Deleter
-def _delete(address: int) -> None:
+def _forget(address: int) -> None:
     _shared.pop(address, None)
+
+
+_delete = _Deleter(_forget)
+"""For those who took an array, when they are done with it."""
 
 
 def _api(name: str, result: Any, *arguments: Any) -> Any:
@@ -261,11 +264,13 @@ _raw_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char
 )
 
 
-@_Destructor
-def _unused(capsule: int) -> None:
-    """Of a capsule that nothing took the array out of."""
+def _forget_unused(capsule: int) -> None:
     if _is_valid(capsule, _NAME):
-        _delete(_raw_pointer(capsule, _NAME))
+        _forget(_raw_pointer(capsule, _NAME))
+
+
+_unused = _Destructor(_forget_unused)
+"""For capsules that nothing took the array out of."""
 
 
 def _capsule(array: DeviceArray, ordinal: int) -> object:

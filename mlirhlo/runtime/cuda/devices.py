@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import error
@@ -43,12 +44,19 @@ def _driver(ordinal: int) -> CudaDriver:
 def device_of(gpu: str, flags: Flags) -> GpuDevice:
     """The device that is named, or that `--xla_gpu_target_config_filename` describes where none is.
 
+    `--xla_gpu_deterministic_ops` and `--xla_gpu_exclude_nondeterministic_ops` both make its code deterministic.
     Raises `HloError` HLO0800 and HLO0801 for devices that are not known, what `real_driver` raises for `cuda`.
     """
-    described = flags.options.xla_gpu_target_config_filename
+    options = flags.options
+    described = options.xla_gpu_target_config_filename
     if (driver := real_driver(gpu)) is not None:
-        return driver.device
-    if described and gpu in ("", SIMULATED):
+        found = driver.device
+    elif described and gpu in ("", SIMULATED):
         data, name = read_file(described)
-        return read_device(data.decode(errors="replace"), name)
-    return device(DEFAULT if gpu in ("", SIMULATED) else gpu)
+        found = read_device(data.decode(errors="replace"), name)
+    else:
+        found = device(DEFAULT if gpu in ("", SIMULATED) else gpu)
+    is_deterministic = (
+        options.xla_gpu_deterministic_ops or options.xla_gpu_exclude_nondeterministic_ops
+    )
+    return replace(found, is_deterministic=is_deterministic)

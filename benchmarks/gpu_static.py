@@ -16,7 +16,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from gpu_functions import Function, functions  # noqa: E402
+
 import mlirhlo  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
-from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES  # noqa: E402
 from mlirhlo.lowering.gpu.devices import device  # noqa: E402
 from mlirhlo.simulator import Machine  # noqa: E402
 from mlirhlo.simulator.performance import modelled_time, occupancy, resources  # noqa: E402
@@ -37,204 +38,6 @@ from mlirhlo.simulator.report import Figures  # noqa: E402
 
 Array = NDArray[Any]
 GPU = "h100"
-ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
-MAXIMUM = "maximum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }"
-
-
-@dataclass(frozen=True)
-class Function:
-    """One function, as HLO and as a kernel of `tools/ptx_sources/triton_kernels.py`."""
-
-    name: str
-    hlo: str
-    inputs: tuple[Array, ...]
-    expected: Array
-    triton: str
-    """Name of the file, without the architecture."""
-    sizes: tuple[int | float, ...]
-    """Arguments of the Triton kernel behind its pointers."""
-    grid: tuple[int, int]
-    warps: int = 4
-    tolerance: float = 1e-5
-
-
-def functions() -> Iterator[Function]:
-    """What is compared; all shapes are multiples of Triton's blocks."""
-    randomness = np.random.default_rng(0)
-
-    def normal(*shape: int, type_: Any = np.float32) -> Array:
-        return randomness.standard_normal(shape).astype(type_)
-
-    x = normal(64, 1024)
-    weights = np.exp(x - x.max(1, keepdims=True))
-    softmax = f"""HloModule softmax
-{ADD}
-{MAXIMUM}
-ENTRY e {{
-  x = f32[64,1024] parameter(0)
-  low = f32[] constant(-inf)
-  top = f32[64] reduce(x, low), dimensions={{1}}, to_apply=maximum
-  tops = f32[64,1024] broadcast(top), dimensions={{0}}
-  less = f32[64,1024] subtract(x, tops)
-  w = f32[64,1024] exponential(less)
-  zero = f32[] constant(0)
-  sum = f32[64] reduce(w, zero), dimensions={{1}}, to_apply=add
-  sums = f32[64,1024] broadcast(sum), dimensions={{0}}
-  ROOT r = f32[64,1024] divide(w, sums)
-}}"""
-    result = weights / weights.sum(1, keepdims=True)
-    yield Function(
-        "softmax 64x1024", softmax, (x,), result, "softmax_fp32_1024", (1024, 1024), (64, 1), 8
-    )
-
-    scale, shift = normal(1024), normal(1024)
-    norm = f"""HloModule layer_norm
-{ADD}
-ENTRY e {{
-  x = f32[64,1024] parameter(0)
-  scale = f32[1024] parameter(1)
-  shift = f32[1024] parameter(2)
-  zero = f32[] constant(0)
-  part = f32[] constant(0.0009765625)
-  parts = f32[64] broadcast(part), dimensions={{}}
-  sum = f32[64] reduce(x, zero), dimensions={{1}}, to_apply=add
-  mean = f32[64] multiply(sum, parts)
-  means = f32[64,1024] broadcast(mean), dimensions={{0}}
-  centred = f32[64,1024] subtract(x, means)
-  square = f32[64,1024] multiply(centred, centred)
-  squares = f32[64] reduce(square, zero), dimensions={{1}}, to_apply=add
-  variance = f32[64] multiply(squares, parts)
-  small = f32[] constant(1e-05)
-  smalls = f32[64] broadcast(small), dimensions={{}}
-  lifted = f32[64] add(variance, smalls)
-  inverse = f32[64] rsqrt(lifted)
-  inverses = f32[64,1024] broadcast(inverse), dimensions={{0}}
-  unit = f32[64,1024] multiply(centred, inverses)
-  scales = f32[64,1024] broadcast(scale), dimensions={{1}}
-  shifts = f32[64,1024] broadcast(shift), dimensions={{1}}
-  scaled = f32[64,1024] multiply(unit, scales)
-  ROOT r = f32[64,1024] add(scaled, shifts)
-}}"""
-    result = (x - x.mean(1, keepdims=True)) / np.sqrt(
-        x.var(1, keepdims=True) + 1e-5
-    ) * scale + shift
-    yield Function(
-        "layer norm 64x1024",
-        norm,
-        (x, scale, shift),
-        result,
-        "layer_norm_fp32_1024",
-        (1024,),
-        (64, 1),
-        4,
-        1e-4,
-    )
-
-    for kind, type_, count, tolerance in (
-        ("f32", np.float32, 65536, 1e-5),
-        ("f64", np.float64, 16384, 1e-12),
-    ):
-        a, b = normal(count, type_=type_), normal(count, type_=type_)
-        text = f"""HloModule elementwise
-ENTRY e {{
-  a = {kind}[{count}] parameter(0)
-  b = {kind}[{count}] parameter(1)
-  exp = {kind}[{count}] exponential(a)
-  product = {kind}[{count}] multiply(exp, b)
-  sin = {kind}[{count}] sine(a)
-  ROOT r = {kind}[{count}] add(product, sin)
-}}"""
-        file = f"elementwise_fp{kind[1:]}_1024"
-        result = np.exp(a) * b + np.sin(a)
-        yield Function(
-            f"exp(a) b + sin(a) {kind}",
-            text,
-            (a, b),
-            result,
-            file,
-            (count,),
-            (count // 1024, 1),
-            4,
-            tolerance,
-        )
-
-    m = normal(256, 1024)
-    text = f"""HloModule column_sum
-{ADD}
-ENTRY e {{
-  x = f32[256,1024] parameter(0)
-  zero = f32[] constant(0)
-  ROOT r = f32[1024] reduce(x, zero), dimensions={{0}}, to_apply=add
-}}"""
-    yield Function(
-        "column sum 256x1024",
-        text,
-        (m,),
-        m.sum(0),
-        "column_sum_fp32",
-        (256, 1024),
-        (16, 1),
-        4,
-        1e-4,
-    )
-
-    m = normal(256, 512)
-    text = """HloModule transpose
-ENTRY e {
-  x = f32[256,512] parameter(0)
-  ROOT r = f32[512,256] transpose(x), dimensions={1,0}
-}"""
-    yield Function(
-        "transpose 256x512", text, (m,), m.T.copy(), "transpose_fp32", (256, 512), (8, 16)
-    )
-
-    yield from products(randomness)
-
-    steps = randomness.integers(-3, 4, (32, 512)).astype(np.float32)
-    text = f"""HloModule scan
-{ADD}
-ENTRY e {{
-  x = f32[32,512] parameter(0)
-  zero = f32[] constant(0)
-  ROOT r = f32[32,512] reduce-window(x, zero), window={{size=1x512 pad=0_0x511_0}}, to_apply=add
-}}"""
-    yield Function(
-        "cumulative sum 32x512", text, (steps,), np.cumsum(steps, 1), "scan_fp32", (512,), (32, 1)
-    )
-
-    values = normal(4096)
-    where = randomness.integers(0, 512, 4096).astype(np.int32)
-    text = f"""HloModule scatter
-{ADD}
-ENTRY e {{
-  x = f32[4096] parameter(0)
-  where = s32[4096] parameter(1)
-  zero = f32[] constant(0)
-  zeros = f32[512] broadcast(zero), dimensions={{}}
-  ROOT r = f32[512] scatter(zeros, where, x), update_window_dims={{}}, inserted_window_dims={{0}},
-    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add
-}}"""
-    result = np.bincount(where, values, 512).astype(np.float32)
-    yield Function(
-        "scatter-add 4096 to 512",
-        text,
-        (values, where),
-        result,
-        "scatter_add_fp32",
-        (4096,),
-        (16, 1),
-        4,
-        1e-4,
-    )
-
-    keys = randomness.permutation(256).astype(np.int32)
-    text = """HloModule sort
-less { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
-ENTRY e {
-  x = s32[256] parameter(0)
-  ROOT r = s32[256] sort(x), dimensions={0}, to_apply=less
-}"""
-    yield Function("sort 256", text, (keys,), np.sort(keys), "ordered_i32", (), (1, 1))
 
 
 def products(randomness: np.random.Generator) -> Iterator[Function]:
@@ -379,7 +182,7 @@ def compare(chosen: Sequence[Function], folder: Path) -> None:
         )
         ratios["registers"].append(own.registers / peer.registers)
         ratios["modelled time"].append(own.nanoseconds / peer.nanoseconds)
-    for name, values in ratios.items():
+    for name, values in ratios.items():  # of those that both have
         if values:
             print(
                 f"{name}: mlirhlo ÷ Triton, median {statistics.median(values):.2f}, most {max(values):.2f}"

@@ -40,6 +40,53 @@ def layer_norm(x, scale, shift, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(x + index, mask=index < n) + tl.load(y + index, mask=index < n)
+    tl.store(out + index, total, mask=index < n)
+
+
+@triton.jit
+def gelu(x, out, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(x + index, mask=index < n)
+    tl.store(out + index, 0.5 * a * (1 + tl.erf(a * 0.7071067811865476)), mask=index < n)
+
+
+@triton.jit
+def rms_norm(x, scale, out, n, BLOCK: tl.constexpr):
+    row, index = tl.program_id(0), tl.arange(0, BLOCK)
+    a = tl.load(x + row * n + index, mask=index < n, other=0.0).to(tl.float32)
+    inverse = tl.rsqrt(tl.sum(a * a, 0) / n + 1e-5)
+    result = a * inverse * tl.load(scale + index, mask=index < n)
+    tl.store(out + row * n + index, result, mask=index < n)
+
+
+@triton.jit
+def cross_entropy(x, labels, out, n, BLOCK: tl.constexpr):
+    row, index = tl.program_id(0), tl.arange(0, BLOCK)
+    a = tl.load(x + row * n + index, mask=index < n, other=-float("inf")).to(tl.float32)
+    a = a - tl.max(a, 0)
+    logit = tl.sum(tl.where(index == tl.load(labels + row), a, 0.0), 0)
+    tl.store(out + row, tl.log(tl.sum(tl.exp(a), 0)) - logit)
+
+
+@triton.jit
+def row_sum(x, out, n, BLOCK: tl.constexpr):
+    row, index = tl.program_id(0), tl.arange(0, BLOCK)
+    a = tl.load(x + row * n + index, mask=index < n, other=0.0)
+    tl.store(out + row, tl.sum(a, 0))
+
+
+@triton.jit
+def gather_rows(x, where, out, n, BLOCK: tl.constexpr):
+    row, index = tl.program_id(0), tl.arange(0, BLOCK)
+    source = tl.load(where + row)
+    a = tl.load(x + source * n + index, mask=index < n)
+    tl.store(out + row * n + index, a, mask=index < n)
+
+
+@triton.jit
 def matmul(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     rows = tl.program_id(0) * M + tl.arange(0, M)
     columns = tl.program_id(1) * N + tl.arange(0, N)
@@ -152,6 +199,17 @@ def programs():
                 "n": "i32",
             }
             yield f"layer_norm_{kind}_{block}", layer_norm, types, {"BLOCK": block}, 4
+    one, two = {"x": "*fp32"}, {"x": "*fp32", "y": "*fp32"}
+    for function, types in (
+        (add, two),
+        (gelu, one),
+        (rms_norm, {"x": "*fp32", "scale": "*fp32"}),
+        (cross_entropy, {"x": "*fp32", "labels": "*i32"}),
+        (row_sum, one),
+        (gather_rows, {"x": "*fp32", "where": "*i32"}),
+    ):
+        name = f"{function.fn.__name__}_fp32_1024"
+        yield name, function, {**types, "out": "*fp32", "n": "i32"}, {"BLOCK": 1024}, 4
     for kind in ("fp32", "fp16", "bf16", "i8", "fp8e5"):
         for m, n, k in ((16, 16, 32), (64, 64, 32), (128, 128, 64)):
             out = "i32" if kind == "i8" else "fp32"

@@ -98,6 +98,16 @@ class ElementBuilder:
         self.know_linear(indices, sizes, linear)
         return indices
 
+    def neighbours(self, number: Index, count: int, sizes: Sequence[int]) -> list[Indices]:
+        """The indices of a group of `count` neighbours along the last dimension, by the number of the group."""
+        if count == 1:
+            return [self.unlinear(number, sizes)]
+        # The last index is a product, so that it is known to be a multiple.
+        *outer, last = self.unlinear(number, (*sizes[:-1], sizes[-1] // count))
+        first = (*outer, self.b.index(self.b.mul(last, count)))
+        self.know_linear(first, sizes, self.b.mul(number, count))
+        return [self.beside(first, lane, sizes) for lane in range(count)]
+
     def beside(self, indices: Indices, lane: int, sizes: Sequence[int]) -> Indices:
         """The neighbour `lane` elements on along the last dimension."""
         if not lane:

@@ -28,6 +28,8 @@ from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of
 
 _HELD = 16
 """Elements of a row that a thread folds, where there are enough of them."""
+_MANY_FOLDS = 3
+"""Folds that cost threads as much beside their elements as a few more of these."""
 _BLOCK = 128
 """Threads of a block of short rows."""
 _MAX_IDLE = 1.02
@@ -57,20 +59,44 @@ def map_columns(kernel: KernelOp, device: GpuDevice) -> None:
     if any(_minor_read(f) != len(chain.sizes) - 1 for f in chain.folds):
         return
     columns, length = prod(chain.sizes), prod(chain.folded)
-    across = min(WARP, _power_above(columns))
+    vector = _column_vector(chain)
+    across = min(WARP, _power_above(columns // vector))
     down = 1
     while down < _COLUMN_BLOCK // across and 2 * down <= length:
         down *= 2
+    while down > 1 and _rounded_up(length, down) > length * _MAX_IDLE:
+        down //= 2
     parts = 1
-    blocks = -(-columns // across)
+    blocks = -(-columns // (across * vector))
     while (
         len(chain.folds) == 1
         and blocks * parts < 2 * device.core_count
         and length % (2 * parts) == 0
         and length // (2 * parts) >= 8 * down
+        and _rounded_up(length // (2 * parts), down) <= length // (2 * parts) * _MAX_IDLE
     ):
         parts *= 2
-    chain.set(Schedule(0, "columns", threads=across * down, row_threads=down, parts=parts))
+    chain.set(
+        Schedule(
+            0,
+            "columns",
+            threads=across * down,
+            vector=vector,
+            row_threads=down,
+            parts=parts,
+        )
+    )
+
+
+def _column_vector(chain: Chain) -> int:
+    """Columns that a thread reads at once, so that all threads of a warp have some."""
+    arrays = [v for f in chain.folds for v in f.inputs if sizes_of(v)]
+    bits = max((element_of(v).bits for v in arrays), default=32)
+    vector = max(1, _BYTES * 8 // max(bits, 8))
+    last, columns = chain.sizes[-1] if chain.sizes else 1, prod(chain.sizes)
+    while vector > 1 and (last % vector or columns % (vector * WARP)):
+        vector //= 2
+    return vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +224,8 @@ def shape_of_rows(
         ):
             parts *= 2
     own = length // parts
-    held = _HELD if rows * parts >= wanted else max(vector, 4)
+    few = 4 if len(folds) < _MANY_FOLDS else 8
+    held = _HELD if rows * parts >= wanted else max(vector, few)
     threads = 1
     while threads < 1024 and threads * max(held, vector) < own and 2 * threads * vector <= own:
         threads *= 2

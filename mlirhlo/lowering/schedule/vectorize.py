@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 
-from mlirhlo.dialects.structured import KernelOp, MapOp, sizes_of
+from mlirhlo.dialects.hlo.ops import ConstantOp
+from mlirhlo.dialects.structured import GatherOp, KernelOp, MapOp, identity_map, sizes_of
 from mlirhlo.lowering.gpu.affine import simplified
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, element_of, schedule_of
-from mlirhlo.lowering.schedule.reads import reads_of
 
 BYTES = 16
 """That a thread reads or writes at once."""
@@ -35,15 +36,14 @@ def vectorize(kernel: KernelOp) -> None:
 
 
 def _width(ops: Sequence[Operation]) -> int:
-    maps = [op for op in ops if isinstance(op, MapOp)]
     sizes = sizes_of(ops[0].results[0])
-    if len(maps) < len(ops) or not sizes:
+    if not all(isinstance(op, MapOp | GatherOp) for op in ops) or not sizes:
         return 1
     launch = frozenset(ops)
     arrays: list[SSAValue] = [value for op in ops for value in op.results]
     last = len(sizes) - 1
-    for op in maps:
-        for value, map_ in reads_of(op, launch):
+    for op in ops:
+        for value, map_ in _reads(op, identity_map(len(sizes)), launch):
             if map_ is None:
                 return 1
             arrays.append(value)
@@ -55,3 +55,29 @@ def _width(ops: Sequence[Operation]) -> int:
     while width > 1 and (sizes[-1] % width or prod(sizes) // width < THREADS):
         width //= 2
     return width
+
+
+def _reads(
+    op: Operation, outer: AffineMap, launch: frozenset[Operation]
+) -> Iterator[tuple[SSAValue, AffineMap | None]]:
+    """What an op reads of memory, and the map from a space to its indices, or to where they are beside what indices
+    that stand in memory add; None where that is not so of the last dimension."""
+    match op:
+        case MapOp():
+            inputs = list(zip(op.inputs, op.index_maps, strict=True))
+        case GatherOp() if len(sizes_of(op.source)) - 1 not in op.indexed:
+            own = zip(op.indices, op.index_maps, strict=True)
+            inputs = [*own, (op.source, op.offset_map)]
+        case _:
+            yield op.results[0], None
+            return
+    for value, map_ in inputs:
+        owner, composed = value.owner, map_.compose(outer)
+        if isinstance(owner, ConstantOp):
+            continue
+        if not isinstance(owner, Operation) or (
+            SCHEDULE in owner.attributes and owner not in launch
+        ):
+            yield value, composed
+        else:
+            yield from _reads(owner, composed, launch)

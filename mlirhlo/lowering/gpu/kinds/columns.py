@@ -32,17 +32,19 @@ def columns(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
         for fold in folds:
             column.know(fold, column.folded(fold, by_all=fold is not folds[-1]))
         with b.if_(column.is_first), b.e.scope():
-            for output in outputs:
-                b.write(output, column.indices, b.e.at(output, column.indices))
+            found = [(v, at, b.e.at(v, at)) for at in column.lanes for v in outputs]
+            for output, at, element in found:
+                b.write(output, at, element)
         b.launch(column.blocks, schedule.threads)
         return
     (fold,) = folds
     partial = Partial(plan, fold, parts)
     b = plan.begin(inputs_of(plan, [fold]), (), partial.numbers)
     column = _Column(b, fold, schedule)
-    state = column.folded(fold)
+    states = column.folded(fold)
     with b.if_(column.is_first), b.e.scope():
-        partial.store(b, column.part, column.number, state)
+        for lane, state in enumerate(states):
+            partial.store(b, column.part, b.add(column.number, lane), state)
     b.launch(column.blocks * parts, schedule.threads)
     partial.combine(ops)
 
@@ -103,91 +105,120 @@ class Partial:
 
 
 class _Column:
-    """The column of a thread, and its elements of it."""
+    """The column of a thread, or its neighbours, and their elements of it."""
 
     def __init__(self, b: LaunchBuilder, fold: FoldOp, schedule: Schedule) -> None:
         self.b, self.folds = b, fold.folded
-        self.down = schedule.row_threads
+        self.down, self.vector = schedule.row_threads, schedule.vector or 1
         self.across = schedule.threads // self.down
         sizes = sizes_of(fold.outputs[0])
         count = prod(sizes)
         parts = max(schedule.parts, 1)
         self.length = prod(self.folds) // parts
-        self.blocks = -(-count // self.across)
+        self.blocks = -(-count // (self.across * self.vector))
         thread = b.thread_id()
         self.x, self.y = b.index(b.rem(thread, self.across)), b.index(b.div(thread, self.across))
         block: Index = b.block_id()
         self.part: Index = 0
         if parts > 1:
             self.part, block = b.div(block, self.blocks), b.rem(block, self.blocks)
-        self.number = b.index(b.add(b.mul(block, self.across), self.x))
+        group = b.index(b.add(b.mul(block, self.across), self.x))
         self.is_first = b.cmpi("eq", self.y, b.index(0))
-        if count % self.across:
+        if count % (self.across * self.vector):
             # All threads come to the barriers: those beyond the last column fold it too.
-            self.is_first = b.andi(self.is_first, b.cmpi("ult", self.number, b.index(count)))
-            self.number = b.index(b.minimum(self.number, count - 1))
-        self.indices = b.e.unlinear(self.number, sizes)
+            groups = count // self.vector
+            self.is_first = b.andi(self.is_first, b.cmpi("ult", group, b.index(groups)))
+            group = b.index(b.minimum(group, groups - 1))
+        self.number = b.mul(group, self.vector)
+        self.lanes = b.e.neighbours(group, self.vector, sizes)
+        """Indices of the columns."""
 
-    def know(self, fold: FoldOp, state: Sequence[Value]) -> None:
+    def know(self, fold: FoldOp, states: Sequence[Sequence[Value]]) -> None:
         """The fold is known from here on, to the first threads of the columns."""
         e = self.b.e
-        e.know(fold, self.indices, e.body(fold.combiner, [*initial(e, fold), *state]))
+        for at, state in zip(self.lanes, states, strict=True):
+            e.know(fold, at, e.body(fold.combiner, [*initial(e, fold), *state]))
 
-    def folded(self, fold: FoldOp, *, by_all: bool = False) -> list[Value]:
-        """A column's elements folded, without the initial values, for its first thread, or for all of them."""
-        state = self._own(fold)
-        return self._together(fold, state, by_all=by_all) if self.down > 1 else state
+    def folded(self, fold: FoldOp, *, by_all: bool = False) -> list[list[Value]]:
+        """The columns' elements folded, without the initial values, for their first thread, or for all of them."""
+        states = self._own(fold)
+        return self._together(fold, states, by_all=by_all) if self.down > 1 else states
 
-    def _own(self, fold: FoldOp) -> list[Value]:
+    def _own(self, fold: FoldOp) -> list[list[Value]]:
         b = self.b
 
-        def taken(number: Index, state: Sequence[Value] | None) -> list[Value]:
+        def taken(number: Index, states: Sequence[Sequence[Value]]) -> list[list[Value]]:
             at = b.add(b.mul(number, self.down), self.y)
             inside: SSAValue | None = None
             if not isinstance(number, int) and self.length % self.down:
                 inside = b.cmpi("ult", b.index(at), b.index(self.length))
                 at = b.minimum(at, self.length - 1)
             at = b.add(b.mul(self.part, self.length), at)
-            place = (*self.indices, *b.e.unlinear(b.index(at), self.folds))
-            after = fold_step(b.e, fold, place, state)
-            if inside is None or state is None:
-                return after
-            return [
-                tuple(b.select(inside, v, w) for v, w in zip(x, y, strict=True))
-                for x, y in zip(after, state, strict=True)
-            ]
+            row = b.e.unlinear(b.index(at), self.folds)
+            found: list[list[Value]] = []
+            for lane, column in enumerate(self.lanes):
+                state = states[lane] if states else None
+                after = fold_step(b.e, fold, (*column, *row), state)
+                if inside is not None and state is not None:
+                    after = [
+                        tuple(b.select(inside, v, w) for v, w in zip(x, y, strict=True))
+                        for x, y in zip(after, state, strict=True)
+                    ]
+                found.append(after)
+            return found
 
-        state = taken(0, None)
+        states = taken(0, ())
         rounds = -(-self.length // self.down)
         if rounds == 1:
-            return state
-        shapes = [len(v) for v in state]
-        flat = [piece for v in state for piece in v]
-        with b.loop(1, rounds, 1, flat, nonempty=True) as loop, b.e.scope():
-            after = taken(loop.index, regrouped(loop.carried, shapes))
-            loop.carry(*(piece for v in after for piece in v))
-        return regrouped(loop.results, shapes)
+            return states
+        shapes, width = [len(v) for state in states for v in state], len(states[0])
 
-    def _together(self, fold: FoldOp, state: Sequence[Value], *, by_all: bool) -> list[Value]:
+        def grouped(parts: Sequence[SSAValue]) -> list[list[Value]]:
+            values = regrouped(parts, shapes)
+            return [values[at : at + width] for at in range(0, len(values), width)]
+
+        with b.loop(1, rounds, 1, _flat(states), nonempty=True) as loop, b.e.scope():
+            loop.carry(*_flat(taken(loop.index, grouped(loop.carried))))
+        return grouped(loop.results)
+
+    def _together(
+        self, fold: FoldOp, states: Sequence[Sequence[Value]], *, by_all: bool
+    ) -> list[list[Value]]:
         b = self.b
         kinds = [array(value).element_type for value in fold.outputs]
+        width = self.across * self.vector
         stored = [
-            [b.shared([self.down, self.across], memory_type(kind)) for _ in value]
-            for kind, value in zip(kinds, state, strict=True)
+            [b.shared([self.down, width], memory_type(kind)) for _ in value]
+            for kind, value in zip(kinds, states[0], strict=True)
         ]
-        for kind, buffers, value in zip(kinds, stored, state, strict=True):
-            for buffer, piece in zip(buffers, value, strict=True):
-                b.store(to_memory(b, piece, kind), buffer, [self.y, self.x])
+        place = b.mul(self.x, self.vector)
+        for lane, state in enumerate(states):
+            for kind, buffers, value in zip(kinds, stored, state, strict=True):
+                for buffer, piece in zip(buffers, value, strict=True):
+                    b.store(to_memory(b, piece, kind), buffer, [self.y, b.add(place, lane)])
         b.barrier()
 
-        def loaded(row: int) -> list[Value]:
+        def loaded(row: int) -> list[list[Value]]:
             return [
-                tuple(to_register(b, b.load(buffer, [row, self.x]), kind) for buffer in buffers)
-                for kind, buffers in zip(kinds, stored, strict=True)
+                [
+                    tuple(
+                        to_register(b, b.load(buffer, [row, b.add(place, lane)]), kind)
+                        for buffer in buffers
+                    )
+                    for kind, buffers in zip(kinds, stored, strict=True)
+                ]
+                for lane in range(self.vector)
             ]
 
         # All threads combine, also where only the first has a use for it: it knows its own part.
-        state = loaded(0) if by_all else state
+        found = loaded(0) if by_all else [list(state) for state in states]
         for row in range(1, self.down):
-            state = b.e.body(fold.combiner, [*state, *loaded(row)])
-        return list(state)
+            found = [
+                b.e.body(fold.combiner, [*state, *other])
+                for state, other in zip(found, loaded(row), strict=True)
+            ]
+        return found
+
+
+def _flat(states: Sequence[Sequence[Value]]) -> list[SSAValue]:
+    return [piece for state in states for value in state for piece in value]

@@ -7,7 +7,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.dialects.structured import MapOp, sizes_of
+from mlirhlo.dialects.structured import GatherOp, MapOp, sizes_of
 from mlirhlo.lowering.gpu.elements import ElementBuilder, Indices
 from mlirhlo.lowering.gpu.launches import THREADS, Plan, inputs_of, launches
 from mlirhlo.lowering.schedule.attributes import Schedule
@@ -27,8 +27,7 @@ def elements(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     b.read_in_place(read_where_written(ops))
 
     def body(index: SSAValue) -> None:
-        first = b.e.unlinear(b.index(b.mul(index, vector)), sizes)
-        lanes = [b.e.beside(first, lane, sizes) for lane in range(vector)]
+        lanes = b.e.neighbours(index, vector, sizes)
         if vector > 1:
             _read_first(b.e, ops, lanes)
         found = [(value, at, b.e.at(value, at)) for at in lanes for value in outputs]
@@ -44,6 +43,9 @@ def _read_first(e: ElementBuilder, ops: Sequence[Operation], lanes: Sequence[Ind
     """Reads what maps read of memory for all lanes before anything is computed: branches of the element math, of sines
     for example, would otherwise stand between the reads, and LLVM makes vectors of neighbours in one block only."""
     for op in ops:
+        if isinstance(op, GatherOp):
+            for at in lanes:
+                e.at(op.output, at)
         if isinstance(op, MapOp):
             for value, map_ in zip(op.inputs, op.index_maps, strict=True):
                 if value in e.buffers:

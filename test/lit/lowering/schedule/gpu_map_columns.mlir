@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: @columns
 // CHECK: structured.fold
-// CHECK-SAME: kind = "columns", threads = 256 : i64, row_threads = 8 : i64, parts = 32 : i64
+// CHECK-SAME: kind = "columns", threads = 256 : i64, vector = 4 : i64, row_threads = 8 : i64, parts = 64 : i64
 structured.kernel @columns(%x: tensor<4096x512xf32>) -> tensor<512xf32> {
   %zero = hlo.constant "0" : tensor<f32>
   %m = structured.fold ins(%x : tensor<4096x512xf32>) maps [affine_map<(d0, d1) -> (d1, d0)>] inits(%zero : tensor<f32>) sizes [4096] -> tensor<512xf32> {

@@ -40,37 +40,6 @@ Array = NDArray[Any]
 GPU = "h100"
 
 
-def products(randomness: np.random.Generator) -> Iterator[Function]:
-    """Products of matrices of small integers, which every format holds; files are named after Triton's tiles."""
-    for kind, m, n, k, file, tile in (
-        ("f16", 128, 128, 256, "fp16_128_128_64", 128),
-        ("bf16", 256, 256, 512, "bf16_64_64_32", 64),
-        ("bf16", 256, 256, 512, "bf16_128_128_64", 128),
-        ("f32", 128, 128, 256, "fp32_64_64_32", 64),
-        ("f8e5m2", 128, 128, 256, "fp8e5_128_128_64", 128),
-    ):
-        type_ = PRIMITIVE_TYPES[kind].dtype
-        left = randomness.integers(-2, 3, (m, k)).astype(type_)
-        right = randomness.integers(-2, 3, (k, n)).astype(type_)
-        # Triton rounds f32 to tf32.
-        rounded = ", algorithm=dot_tf32_tf32_f32" if kind == "f32" else ""
-        text = f"""HloModule product
-ENTRY e {{
-  a = {kind}[{m},{k}] parameter(0)
-  b = {kind}[{k},{n}] parameter(1)
-  ROOT r = f32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{rounded}
-}}"""
-        yield Function(
-            f"product {kind} {m}x{n}x{k}",
-            text,
-            (left, right),
-            left.astype(np.float32) @ right.astype(np.float32),
-            f"matmul_{file}",
-            (m, n, k),
-            (m // tile, n // tile),
-        )
-
-
 @dataclass(frozen=True)
 class Row:
     """What one compiler's code did."""

@@ -50,7 +50,7 @@ from mlirhlo.dialects.interned import (
     string,
     symbol_ref,
 )
-from mlirhlo.dialects.memref import AtomicYieldOp, GenericAtomicRMWOp
+from mlirhlo.dialects.memref import AtomicYieldOp, GenericAtomicRMWOp, GlobalOp
 from mlirhlo.dialects.nvgpu import (
     DeviceAsyncCopyOp,
     DeviceAsyncCreateGroupOp,
@@ -97,7 +97,7 @@ class KernelBuilder(FunctionBuilder):
         """Arguments are buffers in global memory, the first `read_only` of which nothing writes."""
         super().__init__(name, [in_space(t, GLOBAL) for t in argument_types])
         self._read_only = read_only
-        self.globals: list[memref.GlobalOp] = []
+        self.globals: list[GlobalOp] = []
         """For the `gpu.module` around the kernel."""
         self._flat: dict[SSAValue, SSAValue] = {}
         self.maps: list[MapParameter] = []
@@ -143,7 +143,7 @@ class KernelBuilder(FunctionBuilder):
         }
         if value is not UNIT:
             properties["constant"] = UNIT
-        self.globals.append(create_op(memref.GlobalOp, properties=properties))
+        self.globals.append(create_op(GlobalOp, properties=properties))
         op = create_op(memref.GetGlobalOp, (), (type_,), {"name": symbol_ref(name)})
         self._heads.append(op)
         return op.results[0]

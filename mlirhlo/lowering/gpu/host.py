@@ -34,6 +34,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.gpu import CONTAINER, GLOBAL, LAUNCHED, MemcpyOp
 from mlirhlo.dialects.interned import UNIT, integer64, integers32, integers64, string
+from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.nvgpu import TmaCreateDescriptorOp
 from mlirhlo.dialects.quick import append, create_op, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, memref_of
@@ -179,7 +180,7 @@ class _Host:
                 "initial_value": data,
                 "constant": UNIT,
             }
-            self.globals.append(create_op(memref.GlobalOp, properties=properties))
+            self.globals.append(create_op(GlobalOp, properties=properties))
             found = self._constants[buffer] = self._head(memref.GetGlobalOp(name, type_))
         return found
 

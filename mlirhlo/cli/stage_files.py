@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _STAGES = ("loops", "llvm-dialect", "llvm", "asm", "obj")
 _LLVM = re.compile(rb"^(define|declare) ", re.MULTILINE)
 _PROGRAM = re.compile(rb"^\s*HloModule\b|(?<![a-z])(?:stablehlo|hlo)\.")
+_GLOBAL = re.compile(
+    r'(: memref<(\d+)x(bf16|f16|f32|f64)[^>]*> = )(?=dense<[^>"]*\b0x)dense<([^>"]*)>'
+)
 _DENSE = re.compile(r'dense<([^>"]*\b0x[^>"]*)> : (vector|tensor)<(\d+)x(bf16|f16|f32|f64)>')
 _DIALECT = re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)
 _LOOPS = re.compile(rb'^\s*"?func\.func"?\b', re.MULTILINE)
@@ -90,7 +93,18 @@ def _with_bits(text: str) -> str:
             found *= int(count)
         return f'dense<"0x{found.hex().upper()}"> : {kind}<{count}x{element}>'
 
-    return _DENSE.sub(as_bytes, text)
+    def of_global(match: re.Match[str]) -> str:
+        head, count, element, listed = match.groups()
+        found = as_bytes(_matched(f"dense<{listed}> : tensor<{count}x{element}>"))
+        return head + found.partition(" : ")[0]
+
+    return _GLOBAL.sub(of_global, _DENSE.sub(as_bytes, text))
+
+
+def _matched(text: str) -> re.Match[str]:
+    found = _DENSE.match(text)
+    assert found is not None
+    return found
 
 
 def _bits(word: str, element: str, width: int) -> bytes:

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 _STAGES = ("loops", "llvm-dialect", "llvm", "asm", "obj")
 _LLVM = re.compile(rb"^(define|declare) ", re.MULTILINE)
 _PROGRAM = re.compile(rb"^\s*HloModule\b|(?<![a-z])(?:stablehlo|hlo)\.")
-_GLOBAL = re.compile(
-    r'(: memref<(\d+)x(bf16|f16|f32|f64)[^>]*> = )(?=dense<[^>"]*\b0x)dense<([^>"]*)>'
-)
-_DENSE = re.compile(r'dense<([^>"]*\b0x[^>"]*)> : (vector|tensor)<(\d+)x(bf16|f16|f32|f64)>')
+_BITS = r'dense<([^>"]*\b0x[^>"]*)>'
+_DENSE = re.compile(_BITS + r" : (vector|tensor)<(\d+)x(bf16|f16|f32|f64)>")
+_GLOBAL = re.compile(r"(memref<(\d+)x(bf16|f16|f32|f64)\b[^>]*>) = " + _BITS)
 _DIALECT = re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)
 _LOOPS = re.compile(rb'^\s*"?func\.func"?\b', re.MULTILINE)
 
@@ -81,30 +80,28 @@ def parsed(text: str, name: str, context: Context) -> ModuleOp:
 
 
 def _with_bits(text: str) -> str:
-    """Vectors and tensors of floats whose bits are spelled, as bytes: xDSL 0.74 prints `dense<0xFF800000>` for minus
-    infinity and for what has no digits behind the point, and reads it as an integer."""
+    """Vectors, tensors and memory of floats whose bits are spelled, as bytes: xDSL 0.74 prints `dense<0xFF800000>` for
+    minus infinity and for what has no digits behind the point, and reads it as an integer."""
 
-    def as_bytes(match: re.Match[str]) -> str:
+    def dense(match: re.Match[str]) -> str:
         listed, kind, count, element = match.groups()
-        width = {"f64": 8, "f32": 4}.get(element, 2)
-        words = [w.strip() for w in listed.strip("[]").split(",")]
-        found = b"".join(_bits(word, element, width) for word in words)
-        if len(words) == 1:
-            found *= int(count)
-        return f'dense<"0x{found.hex().upper()}"> : {kind}<{count}x{element}>'
+        return f"{_as_bytes(listed, int(count), element)} : {kind}<{count}x{element}>"
 
-    def of_global(match: re.Match[str]) -> str:
-        head, count, element, listed = match.groups()
-        found = as_bytes(_matched(f"dense<{listed}> : tensor<{count}x{element}>"))
-        return head + found.partition(" : ")[0]
+    def global_(match: re.Match[str]) -> str:
+        type_, count, element, listed = match.groups()
+        return f"{type_} = {_as_bytes(listed, int(count), element)}"
 
-    return _GLOBAL.sub(of_global, _DENSE.sub(as_bytes, text))
+    return _GLOBAL.sub(global_, _DENSE.sub(dense, text))
 
 
-def _matched(text: str) -> re.Match[str]:
-    found = _DENSE.match(text)
-    assert found is not None
-    return found
+def _as_bytes(listed: str, count: int, element: str) -> str:
+    """Elements as `dense` with their bytes; one stands for all."""
+    width = {"f64": 8, "f32": 4}.get(element, 2)
+    words = [w.strip() for w in listed.strip("[]").split(",")]
+    found = b"".join(_bits(word, element, width) for word in words)
+    if len(words) == 1:
+        found *= count
+    return f'dense<"0x{found.hex().upper()}">'
 
 
 def _bits(word: str, element: str, width: int) -> bytes:

@@ -74,7 +74,7 @@ class GpuStageRowsPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuPersistRowsPass(_SchedulePass):
-    """Lets blocks compute several rows in turn, where all rows read something alike, as the scales of a norm.
+    """Lets blocks compute several rows in turn, where all rows read the same, as the scales of a norm.
 
     Before:  `%r = structured.map … {structured.schedule = {launch = 0, kind = "rows", threads = 256, …}}`
     After:   `%r = structured.map … {structured.schedule = {launch = 0, kind = "rows", threads = 1024, …, rounds = 3}}`
@@ -106,7 +106,7 @@ class GpuMapColumnsPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuFlattenColumnsPass(_SchedulePass):
-    """Lets blocks read whole rows as they lie beside each other, where rows of the columns end within sectors.
+    """Lets blocks read whole rows as they lie in memory, where rows of the columns end within sectors.
 
     Before:  `%r = structured.fold … {structured.schedule = {launch = 0, kind = "columns", …}}`
     After:   `%r = structured.fold … {structured.schedule = {launch = 0, kind = "flat_columns", …}}`

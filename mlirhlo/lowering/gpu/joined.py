@@ -92,6 +92,7 @@ def join(
     if len(outputs) > 1:
         shape = TupleShape(tuple(shapes))
         root = body.add(make("tuple", [body.inner[v] for v in outputs], shape, name="tuple"))
+    body.drop_unread(root)
     opcodes = [cast(Instruction, op).opcode.name for op in body.block.ops]
     kind = next((_KINDS[name] for name in opcodes if name in _KINDS), "kLoop")
     computation = close("joined", body.block, root)
@@ -131,6 +132,27 @@ class _Body:
         for use in op.output.uses:
             part = cast(GetTupleElementOp, use.operation)
             self.inner[part.output] = results[part.index]
+
+    def drop_unread(self, root: SSAValue) -> None:
+        """Takes out what the root does not need: parts of a fusion's result that nothing reads, and their operands."""
+        operands = dict(enumerate(self.operands))
+        parameters: list[ParameterOp] = []
+        op = self.block.last_op
+        while op is not None:
+            before = op.prev_op
+            is_read = op.results[0] is root or op.results[0].first_use is not None
+            if isinstance(op, ParameterOp):
+                parameters.append(op)
+                if not is_read:
+                    del operands[op.parameter_number]
+            if not is_read:
+                erase(op)
+            op = before
+        numbers = {old: new for new, old in enumerate(operands)}
+        for op in parameters:
+            if op.parent is not None:
+                op.properties["parameter_number"] = integer(numbers[op.parameter_number])
+        self.operands = list(operands.values())
 
     def _operand(self, value: SSAValue) -> None:
         """Lets the body read a value, by a parameter where it is not computed in it."""

@@ -121,6 +121,16 @@ ENTRY e { x = f32[32] parameter(0)  k = f32[32] constant({...})  ROOT a = f32[32
     assert compare(one, gone, given).outcome == UNKNOWN
 
 
+def test_where_results_are_no_numbers_says_nothing() -> None:
+    text = """HloModule m
+ENTRY e { x = f32[32] parameter(0)  ROOT r = f32[32] log(x) }
+"""
+    given = Given(text, (42,))
+    filled = text.replace("ROOT r = f32[32] log(x)", "a = f32[32] abs(x)  ROOT r = f32[32] log(a)")
+    assert compare(text, filled, given).outcome == SAME
+    assert compare(text, filled.replace("log(a)", "exponential(a)"), given).outcome == DIFFERS
+
+
 def test_random_numbers_are_not_compared() -> None:
     text = """HloModule m
 ENTRY e { a = f32[] constant(0)  b = f32[] constant(1)

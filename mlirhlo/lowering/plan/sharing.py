@@ -235,8 +235,11 @@ class _Walk:
         shared: dict[Buffer, Set] = {}
         if isinstance(step, Kernel):
             for operand, target in shared_operands(step, self.pairs[step.name]):
-                if operand in numbers:
-                    shared[target] = shared.get(target, 0) | 1 << numbers[operand][1]
+                # Numbers are those of a part: what is in another one never becomes one with the target.
+                if operand in numbers and target in numbers:
+                    part, number = numbers[operand]
+                    if part == numbers[target][0]:
+                        shared[target] = shared.get(target, 0) | 1 << number
         for target in step.writes:
             if target in numbers:
                 part, number = numbers[target]

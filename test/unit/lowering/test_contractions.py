@@ -421,7 +421,7 @@ def test_what_is_read_beside_a_tile_is_asked_for_row_by_row() -> None:
     )
     assert kernel is not None
     asked = [op for op in kernel.walk() if op.name == "memref.prefetch"]
-    assert all("localityHint = 2" in str(op) for op in asked)
+    assert all("locality<2>" in str(op) for op in asked)
     (rows,) = {op.parent for op in asked}
     assert rows is not None
     assert any("vector.store" in str(op) for op in rows.ops)

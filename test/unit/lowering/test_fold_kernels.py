@@ -425,7 +425,7 @@ def test_what_is_cheap_for_each_element_is_computed_again() -> None:
     agrees(text, [draw(np.random.default_rng(0), "f32", (64, 512))], tolerance=1e-5)
     loops = str(loops_of(mlirhlo.parse(text)))
     assert "alloca" not in loops
-    assert "localityHint = 2" in loops
+    assert "locality<2>" in loops
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
@@ -469,8 +469,8 @@ def test_what_is_asked_for_shares_the_first_cache(count: int, elements: int, l3_
     with target.using(replace(target.current(), l2_bytes=64, l3_bytes=l3_bytes)):
         loops = str(loops_of(mlirhlo.parse(text)))
     assert f"arith.constant {elements} : index" in loops
-    assert ("localityHint = 0" in loops) == (l3_bytes == 64)
-    assert ("localityHint = 3" in loops) == (l3_bytes > 64)
+    assert ("locality<0>" in loops) == (l3_bytes == 64)
+    assert ("locality<3>" in loops) == (l3_bytes > 64)
 
 
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
@@ -491,7 +491,7 @@ def test_rows_below_are_asked_for_where_no_cache_holds_them(
     assert "memref.prefetch" not in str(loops_of(mlirhlo.parse(text)))
     with target.using(replace(target.current(), l2_bytes=64)):
         agrees(text, arguments, tolerance=10 * EPSILON[type_])
-        assert "localityHint = 2" in str(loops_of(mlirhlo.parse(text)))
+        assert "locality<2>" in str(loops_of(mlirhlo.parse(text)))
 
 
 def test_pieces_of_columns_leave_no_rows_over() -> None:

@@ -267,7 +267,7 @@ def gathered(element: str, numbers: str, line: int) -> mlirhlo.Module:
 def test_gathered_lines_are_asked_for(element: str, numbers: str, line: int) -> None:
     """Some lines ahead, the last one again at the end."""
     kernel = asks_ahead(gathered(element, numbers, line), equal_nan=True)
-    assert "localityHint = 2" in kernel  # the other operand goes into the first cache
+    assert "locality<2>" in kernel  # the other operand goes into the first cache
 
 
 def test_short_gathered_lines_are_not_asked_for() -> None:

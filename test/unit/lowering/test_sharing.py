@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import mlirhlo
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.cpu.pipeline import optimize
 from mlirhlo.lowering.cpu.planner import plan_module
 from mlirhlo.lowering.plan.plan import Plan
-from mlirhlo.lowering.plan.steps import Branch, Copy, Kernel, Slice, Step, While
+from mlirhlo.lowering.plan.sharing import share_buffers
+from mlirhlo.lowering.plan.steps import Branch, Buffer, Copy, Kernel, Repeat, Slice, Step, While
 
 pytest.importorskip("llvmlite")
 
@@ -315,3 +318,23 @@ def test_a_product_is_added_to_where_it_stands(after: str, inside: int, rows: in
     (loop,) = [s for s in plan.steps if isinstance(s, While)]
     assert sum(isinstance(step, Copy) for step in loop.body) <= inside
     agrees(text, *np.random.default_rng(0).random((2, rows, rows), np.float32))
+
+
+def test_what_may_share_with_an_operand_shares_with_no_other() -> None:
+    """A kernel may write over its small operand, which has another size: not over its state."""
+    large, small = (ArrayShape(PRIMITIVE_TYPES["f32"], (n,)) for n in (8, 2))
+    start, given = Buffer(large, 32, parameter=0), Buffer(small, 8, parameter=1)
+    state, new, copy = Buffer(large, 32), Buffer(large, 32), Buffer(small, 8)
+    result = Buffer(large, 32, result=0)
+    body: list[Step] = [Kernel("k", [state, copy], [new]), Copy(new, state)]
+    steps: list[Step] = [
+        Copy(given, copy),
+        Copy(start, state),
+        Repeat(3, body),
+        Copy(state, result),
+    ]
+    shared = share_buffers(steps, {"k": ((1, 2),)}, [result])
+    (loop,) = (step for step in shared if isinstance(step, Repeat))
+    kernel = loop.body[0]
+    assert isinstance(kernel, Kernel)
+    assert kernel.writes[0] is not kernel.reads[0]

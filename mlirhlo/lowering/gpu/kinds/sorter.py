@@ -150,9 +150,15 @@ class Sorter:
         return at
 
     def _store(
-        self, b: LaunchBuilder, targets: Sequence[int], at: Sequence[Index], elements: Elements
+        self,
+        b: LaunchBuilder,
+        targets: Sequence[int],
+        at: Sequence[Index],
+        elements: Elements,
+        sizes: Sequence[int],
     ) -> None:
-        linear = b.e.linear_of(at, self.sizes)
+        """Writes elements to buffers of these sizes."""
+        linear = b.e.linear_of(at, sizes)
         for buffer, shape, value in zip(targets, self.shapes, elements, strict=True):
             memory = b.memory[buffer]
             if linear is None or shape.element_type.is_complex:
@@ -194,7 +200,7 @@ class Sorter:
                 guard = is_kept if guard is None else b.andi(guard, is_kept)
                 with b.if_(guard), b.e.scope():
                     at = (*line, b.add(first, index))
-                    self._store(b, targets, at, values)
+                    self._store(b, targets, at, values, (*self.rest, per_line * kept))
             b.launch(-(-tiles * lanes // threads), threads)
             return
         for group in range(0, self.held, self.together):
@@ -204,7 +210,7 @@ class Sorter:
                     group : group + self.together
                 ]:
                     at = self._place(b, row, line, b.add(start, index))
-                    self._store(b, targets, at, values)
+                    self._store(b, targets, at, values, self.sizes)
         b.launch(-(-tiles * lanes // threads), threads)
 
     @property
@@ -349,7 +355,7 @@ class Sorter:
         for index in own:
             with b.if_(b.cmpi("ult", index, count)), b.e.scope():
                 at = self._place(b, row, line, b.add(start, index))
-                self._store(b, target, at, shared.load(index))
+                self._store(b, target, at, shared.load(index), self.sizes)
         b.launch(prod(self.rest) * per_line, threads)
 
     # Merges

@@ -8,6 +8,7 @@ Source: LLVM language reference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -55,6 +56,9 @@ _FLOATS: Mapping[type[Attribute], str] = {
 
 _SHARED = 3
 """The address space of shared memory, which holds nothing when a block begins."""
+_LARGE_BLOCK = 512
+"""Threads of a block from which on ptxas is told that one block at a time will do: else it spills registers to
+memory, so that a second one can run beside it."""
 KERNEL, BLOCK_SIZE = "nvvm.kernel", "nvvm.reqntid"
 """Attributes of functions that are launched on a GPU, and of the threads of their blocks."""
 
@@ -421,6 +425,8 @@ def _function_attributes(op: FuncOp) -> str:
     words = ["nounwind"]
     if (sizes := op.attributes.get(BLOCK_SIZE)) is not None:
         words.append(f'"{BLOCK_SIZE}"="{",".join(map(str, ints(sizes)))}"')
+        if prod(ints(sizes)) >= _LARGE_BLOCK:
+            words.append('"nvvm.minctasm"="1"')
     # Read from text, it is where xDSL's reader puts what follows `attributes`.
     given = op.passthrough or cast("ArrayAttr[Attribute] | None", op.attributes.get("passthrough"))
     if given is not None:

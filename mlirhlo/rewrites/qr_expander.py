@@ -63,7 +63,8 @@ def qr_factor(graph: Graph, a: Value) -> tuple[Value, Value]:
     taus = graph.full(a.type, (*batch, min(m, n)))
 
     def column(inner: Graph, j: Value, state: Sequence[Value]) -> list[Value]:
-        return list(reflect_column(inner, *state, j))
+        matrix, so_far = state
+        return list(reflect_column(inner, matrix, so_far, j))
 
     found, taus = graph.for_each(min(m, n), [a, taus], column)
     return found, taus

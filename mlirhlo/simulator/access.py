@@ -67,14 +67,14 @@ def _with_offset(assembler: Assembler, operand: Operand, offset: int) -> Locate:
     if not isinstance(operand, Register):
         raise assembler.wrong(f"{operand} is no address")
     if assembler.width_of(operand) == 8:
-        slot = assembler.value(operand, "s64")
+        wide = assembler.value(operand, "s64")
         if offset:
             step = np.int64(offset)
-            return lambda cohort, lanes: cohort.slots[slot][lanes] + step
-        return lambda cohort, lanes: cohort.slots[slot][lanes]
-    slot = assembler.value(operand, "u32")
+            return lambda cohort, lanes: cohort.slots[wide][lanes] + step
+        return lambda cohort, lanes: cohort.slots[wide][lanes]
+    narrow = assembler.value(operand, "u32")
     step = np.int64(offset)
-    return lambda cohort, lanes: cohort.slots[slot][lanes].astype(np.int64) + step
+    return lambda cohort, lanes: cohort.slots[narrow][lanes].astype(np.int64) + step
 
 
 def located(assembler: Assembler, operand: Operand, space: str, size: int) -> Locate:

@@ -60,9 +60,9 @@ def plain_read(op: ContractOp, side: int) -> FactorRead | None:
         return None
     value, map_ = op.inputs[factor.index], op.index_maps[factor.index]
     padding = _padding(value)
-    if padding is None:
-        offsets, padded = (0,) * len(map_.results), ()
-    else:
+    offsets: tuple[int, ...] = (0,) * len(map_.results)
+    padded: tuple[int, ...] = ()
+    if padding is not None:
         value, offsets, padded = padding
     while isinstance(value.owner, MapOp) and SCHEDULE not in value.owner.attributes:
         moved = value.owner

@@ -326,7 +326,7 @@ class Block:
                 factor.copy(term, stage)
         b.end_copy_group()
         return [
-            (f, b.e.choose(is_left, lambda f=f: f.fetch(term), f.zeros))
+            (f, b.e.choose(is_left, functools.partial(f.fetch, term), f.zeros))
             for f in factors
             if f.read is None
         ]

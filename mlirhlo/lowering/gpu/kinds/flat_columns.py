@@ -8,7 +8,7 @@ of a column's come together in shared memory, those of `parts` blocks in a secon
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -145,7 +145,7 @@ class _Rows:
         b, fold = self.b, self.fold
         states = self._folded()
         for at, place in enumerate(self.places):
-            guard = nullcontext()
+            guard: AbstractContextManager[None] = nullcontext()
             if self.is_open:
                 guard = b.if_(b.cmpi("ult", place, b.index(self.slots)))
             with guard, b.e.scope():

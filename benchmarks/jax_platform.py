@@ -169,6 +169,7 @@ def _measure(function: Callable[..., Any], arguments: Any, rounds: int) -> dict[
         for platform, call in calls.items():
             count = max(1, min(1000, int(0.02 / max(found[platform][1], 1e-6))))
             started = time.perf_counter()
+            result = None
             for _ in range(count):
                 result = call()
             jax.block_until_ready(result)
@@ -178,7 +179,7 @@ def _measure(function: Callable[..., Any], arguments: Any, rounds: int) -> dict[
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--rounds", type=int, default=15, help="turns of each platform (default 15)"
     )

@@ -197,7 +197,7 @@ def _read(report: Path) -> Outcome:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkout", help="folder of JAX's sources, at the installed version's tag")
     parser.add_argument(
         "files", nargs="*", help="files in its tests/; all that are compared when none"

@@ -208,7 +208,7 @@ def programs():
         (row_sum, one),
         (gather_rows, {"x": "*fp32", "where": "*i32"}),
     ):
-        name = f"{function.fn.__name__}_fp32_1024"
+        name = f"{getattr(function, 'fn').__name__}_fp32_1024"  # noqa: B009 - of Triton's class
         yield name, function, {**types, "out": "*fp32", "n": "i32"}, {"BLOCK": 1024}, 4
     for kind in ("fp32", "fp16", "bf16", "i8", "fp8e5"):
         for m, n, k in ((16, 16, 32), (64, 64, 32), (128, 128, 64)):

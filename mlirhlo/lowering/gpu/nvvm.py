@@ -34,7 +34,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects import llvm
-from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, ShuffleOp
+from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, Shuffle, ShuffleOp
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
 from mlirhlo.lowering.gpu.nvvm_atomics import HANDLERS as ATOMICS
@@ -207,7 +207,7 @@ def _shuffle(to: _Kernel, op: ShuffleOp) -> None:
             raise _no_lowering(op, " of a width that is not known")
         width = number.value.data
     mode = op.mode.data
-    clamp = (32 - width) << 8 | (0 if mode == "up" else 31)
+    clamp = (32 - width) << 8 | (0 if mode is Shuffle.Up else 31)
     rest = [to.values[op.offset], to.constant(clamp, i32)]
     value = to.values[op.value]
     type_ = value.type

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
     from mlirhlo.formats.proto.shape_pb2 import ShapeProto
 
 _ATTRIBUTE = "mhlo.layout_mode"
@@ -53,8 +55,10 @@ def _asked(program: bytes) -> tuple[Sequence[str], Sequence[str]]:
     found: list[list[str]] = []
     for name in ("arg_attrs", "res_attrs"):
         attributes = function.properties.get(name) or function.attributes.get(name)
-        entries = attributes.data if isinstance(attributes, ArrayAttr) else ()
         modes: list[str] = []
+        entries: Sequence[Attribute] = ()
+        if isinstance(attributes, ArrayAttr):
+            entries = cast("ArrayAttr[Attribute]", attributes).data
         for entry in entries:
             mode = entry.data.get(_ATTRIBUTE) if isinstance(entry, DictionaryAttr) else None
             modes.append(mode.data if isinstance(mode, StringAttr) else "")

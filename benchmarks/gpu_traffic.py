@@ -56,9 +56,8 @@ def _module(type_: str, body: str) -> str:
     return "HloModule m\n" + COMBINERS.replace("TYPE", type_) + "ENTRY e {\n" + body + "\n}\n"
 
 
-def reduces() -> Iterator[Kernel]:
-    """Sums of rows, and of columns."""
-    shapes = [
+def reduces(
+    shapes: Sequence[tuple[int, int]] = (
         (300, 12),
         (1000, 3),
         (500, 33),
@@ -68,8 +67,11 @@ def reduces() -> Iterator[Kernel]:
         (4, 40000),
         (1, 65536),
         (5000, 7),
-    ]
-    for type_ in ("f32", "bf16"):
+    ),
+    types: Sequence[str] = ("f32", "bf16"),
+) -> Iterator[Kernel]:
+    """Sums of rows, and of columns."""
+    for type_ in types:
         for rows, length in shapes:
             for dim, kind in ((1, "row sum"), (0, "column sum")):
                 if dim == 0 and rows == 1:

@@ -71,11 +71,9 @@ def _split(
 
     outputs = [value for op in ops for value in op.results]
     b = plan.begin(inputs_of(plan, ops, ops), outputs, (), numbers)
-    threads = 1 << (parts.bit_length() - 1)
-    threads = min(threads, 1024)
+    threads = min(1 << (parts.bit_length() - 1), 1024)
     second = Schedule(0, "rows", threads=max(threads, WARP), row_threads=threads)
     row = Row(b, fold, second, (parts,))
-    row.begin(b.block_id())
 
     def loaded(j: Index) -> list[Value]:
         at = b.add(b.mul(row.number, parts), j)
@@ -84,15 +82,16 @@ def _split(
             for kind, buffers in zip(kinds, partial, strict=True)
         ]
 
-    state = loaded(row.lane)
-    shapes = [len(v) for v in state]
-    flat = [part for v in state for part in v]
-    with b.loop(b.add(row.lane, threads), parts, threads, flat) as loop, b.e.scope():
-        after = b.e.body(fold.combiner, [*regrouped(loop.carried, shapes), *loaded(loop.index)])
-        loop.carry(*(part for v in after for part in v))
-    state = row.together(fold, regrouped(loop.results, shapes))
-    b.e.know(fold, row.indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
-    row.store(outputs)
+    with row.each():
+        state = loaded(row.lane)
+        shapes = [len(v) for v in state]
+        flat = [part for v in state for part in v]
+        with b.loop(b.add(row.lane, threads), parts, threads, flat) as loop, b.e.scope():
+            after = b.e.body(fold.combiner, [*regrouped(loop.carried, shapes), *loaded(loop.index)])
+            loop.carry(*(part for v in after for part in v))
+        state = row.together(fold, regrouped(loop.results, shapes))
+        b.e.know(fold, row.indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
+        row.store(outputs)
     b.launch(row.blocks, second.threads)
 
 

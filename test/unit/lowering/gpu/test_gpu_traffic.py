@@ -36,6 +36,14 @@ def test_long_rows(element, length):
     assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.parametrize("shape", [(4, 40_000), (2, 65_536), (33, 32_768)])
+def test_few_long_sums(shape):
+    """Blocks share a row, and the launch that adds up their sums computes several rows a block."""
+    for kernel in gpu_traffic.reduces([shape], ["f32"]):
+        if kernel.kind == "row sum":
+            assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
 def _long_chains():
     for shape in ((64, 1024), (33, 1001), (16, 4096), (5, 3001), (200, 520)):
         for kernel in gpu_traffic.chains([shape]):

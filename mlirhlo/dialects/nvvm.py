@@ -5,9 +5,9 @@ Source: MLIR's nvvm dialect.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Dialect
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def
 
 
 @irdl_op_definition
@@ -18,5 +18,24 @@ class NanosleepOp(IRDLOperation):
     duration = prop_def(IntegerAttr)
 
 
-NVVM = Dialect("nvvm", [NanosleepOp], [])
+@irdl_op_definition
+class SyncWarpOp(IRDLOperation):
+    """All threads of the warp that `mask` has come here before any goes on, and see what the others wrote."""
+
+    name = "nvvm.bar.warp.sync"
+    mask = operand_def(i32)
+
+
+@irdl_op_definition
+class MatchSyncOp(IRDLOperation):
+    """The threads of the warp, a bit each, that have the same value (`kind` is `any`)."""
+
+    name = "nvvm.match.sync"
+    kind = prop_def(IntegerAttr)
+    thread_mask = operand_def(i32)
+    val = operand_def(i32)
+    res = result_def(i32)
+
+
+NVVM = Dialect("nvvm", [MatchSyncOp, NanosleepOp, SyncWarpOp], [])
 """The dialect, of these ops."""

@@ -16,7 +16,7 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
@@ -97,8 +97,9 @@ def _mirrors(first: SSAValue, second: SSAValue) -> bool:
             continue
         seen.add(pair)
         a, b = pair[0].owner, pair[1].owner
-        if isinstance(a, ParameterOp) and isinstance(b, ParameterOp):
-            if a.parameter_number % 2 or b.parameter_number != a.parameter_number + 1:
+        number, other = parameter_number(pair[0]), parameter_number(pair[1])
+        if number is not None and other is not None:
+            if number % 2 or other != number + 1:
                 return False
             continue
         if not isinstance(a, Instruction) or not isinstance(b, Instruction):
@@ -110,6 +111,13 @@ def _mirrors(first: SSAValue, second: SSAValue) -> bool:
             return False
         pending += zip(a.inputs, b.inputs, strict=True)
     return True
+
+
+def parameter_number(value: SSAValue) -> int | None:
+    """The number of a parameter of a computation, or of an argument of a body; None for any other value."""
+    if isinstance(value, BlockArgument):
+        return value.index
+    return value.owner.parameter_number if isinstance(value.owner, ParameterOp) else None
 
 
 def _meaning_of(op: Instruction) -> dict[str, Any]:

@@ -30,6 +30,7 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
         f"llvm.nvvm.redux.sync.{name}": ("i32", ("i32", "i32"))
         for name in ("add", "min", "max", "umin", "umax", "and", "or", "xor")
     },
+    "llvm.nvvm.match.any.sync.i32": ("i32", ("i32", "i32")),
     "llvm.nvvm.vote.ballot.sync": ("i32", ("i32", "i1")),
     "llvm.nvvm.membar.gl": ("void", ()),
     "llvm.nvvm.nanosleep": ("void", ("i32",)),

@@ -64,7 +64,7 @@ from mlirhlo.dialects.nvgpu import (
     TmaAsyncLoadOp,
     WarpgroupMmaOp,
 )
-from mlirhlo.dialects.nvvm import NanosleepOp
+from mlirhlo.dialects.nvvm import MatchSyncOp, NanosleepOp, SyncWarpOp
 from mlirhlo.dialects.quick import append, create_op, new_block, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.gpu.kernel import MapParameter
@@ -72,6 +72,8 @@ from mlirhlo.lowering.gpu.nvvm_atomics import ATOMIC_KINDS
 
 Sizes = tuple[int, int, int]
 READONLY = "llvm.readonly"
+_WARP = -1
+"""All threads of a warp, as a mask."""
 TENSOR_MAP_BYTES = 128
 MAP_ATTRIBUTES: Mapping[str, Attribute] = {
     "llvm.byval": LLVMArrayType(IntAttr(TENSOR_MAP_BYTES), i8),
@@ -128,6 +130,15 @@ class KernelBuilder(FunctionBuilder):
         op = create_op(ShuffleOp, operands, (value.type, i1), properties)
         append(self.block, op)
         return op.results[0]
+
+    def sync_warp(self) -> None:
+        """All threads of the warp come here before any goes on, and see what the others wrote."""
+        self.effect(SyncWarpOp, [self.constant(_WARP, i32)])
+
+    def match_any(self, value: SSAValue) -> SSAValue:
+        """Which threads of the warp have the same 32 bits, as bits of a number."""
+        properties: dict[str, Attribute] = {"kind": integer32(0)}
+        return self.emit(MatchSyncOp, [self.constant(_WARP, i32), value], i32, properties)
 
     def shared(self, sizes: Sequence[int], element: Attribute) -> SSAValue:
         """A buffer in shared memory, of no content at first."""

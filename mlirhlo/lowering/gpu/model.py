@@ -183,7 +183,7 @@ class _Launch:
         cost.memory_bytes += written
         cost.cache_bytes += written
         cost.threads = self._threads()
-        if kind in ("sort", "top_k", "library", "select_and_scatter"):
+        if kind in ("sort", "radix_sort", "top_k", "library", "select_and_scatter"):
             # These go over their elements again and again.
             times = max(1.0, log2(max(2.0, cost.threads)))
             cost.memory_bytes *= times

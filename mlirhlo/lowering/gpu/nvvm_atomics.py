@@ -1,4 +1,5 @@
-"""Numbers in memory that are read, changed and written at once: by instructions of the device, or by compare and swap.
+"""Numbers in memory that are read, changed and written at once, by instructions of the device or by compare and swap;
+and what threads of a warp say to each other.
 
     memref.generic_atomic_rmw  =>  old = load atomic
                                    do { new = body(old); (old, done) = cmpxchg(address, old, new) } while (!done)
@@ -20,7 +21,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects import llvm
 from mlirhlo.dialects.interned import integer64, string
 from mlirhlo.dialects.memref import GenericAtomicRMWOp
-from mlirhlo.dialects.nvvm import NanosleepOp
+from mlirhlo.dialects.nvvm import MatchSyncOp, NanosleepOp, SyncWarpOp
 from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
@@ -122,6 +123,15 @@ def _sleep(to: Lowering, op: NanosleepOp) -> None:
     intrinsic(to, "llvm.nvvm.nanosleep", [to.constant(op.duration.value.data, i32)], None)
 
 
+def _sync_warp(to: Lowering, op: SyncWarpOp) -> None:
+    intrinsic(to, "llvm.nvvm.bar.warp.sync", [to.values[op.mask]], None)
+
+
+def _match(to: Lowering, op: MatchSyncOp) -> None:
+    operands = [to.values[op.thread_mask], to.values[op.val]]
+    to.values[op.res] = intrinsic(to, "llvm.nvvm.match.any.sync.i32", operands, i32)
+
+
 def _end(to: Lowering, op: Any) -> None:
     """Read by the op around it."""
     del to, op
@@ -133,6 +143,8 @@ HANDLERS: Mapping[str, Handler] = cast(
         "memref.atomic_rmw": _atomic,
         "memref.atomic_yield": _end,
         "memref.generic_atomic_rmw": _generic,
+        "nvvm.bar.warp.sync": _sync_warp,
+        "nvvm.match.sync": _match,
         "nvvm.nanosleep": _sleep,
     },
 )

@@ -28,6 +28,7 @@ from mlirhlo.dialects.structured import (
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule
 from mlirhlo.lowering.schedule.scans import schedule_of_scan
 from mlirhlo.lowering.schedule.scatters import schedule_of_scatter
+from mlirhlo.lowering.schedule.sorts import schedule_of_sort
 from mlirhlo.lowering.schedule.updates import updates_of
 
 ELEMENTWISE = (MapOp, AssembleOp, GatherOp, FoldOp, ContractOp)
@@ -38,7 +39,6 @@ _KINDS: Mapping[type[Operation], str] = {
     ScanOp: "scan",
     ScatterOp: "scatter",
     SelectAndScatterOp: "select_and_scatter",
-    SortOp: "sort",
     TopKOp: "top_k",
 }
 """How the others are launched."""
@@ -83,6 +83,8 @@ def map_to_grid(kernel: KernelOp, *, deterministic: bool = False) -> None:
             schedule = schedule_of_scan(op, number - 1)
         elif isinstance(op, ScatterOp):
             schedule = schedule_of_scatter(op, number - 1, deterministic=deterministic)
+        elif isinstance(op, SortOp):
+            schedule = schedule_of_sort(op, number - 1)
         op.attributes[SCHEDULE] = schedule.attribute()
 
 

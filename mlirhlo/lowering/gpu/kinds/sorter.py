@@ -19,17 +19,14 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.builder import INDEX, Index
+from mlirhlo.lowering.gpu.kinds.lines import Elements, Lines, SharedElements
 from mlirhlo.lowering.gpu.kinds.neighbours import read_neighbours
 from mlirhlo.lowering.gpu.kinds.networks import Network
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan
 from mlirhlo.lowering.hlo_to_loops.elements import (
     Value,
     buffer_type,
-    memory_type,
-    to_memory,
-    to_register,
 )
-from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 WARP = 32
@@ -39,8 +36,6 @@ _LINES_BLOCK = 128
 """Threads of a block of several short lines."""
 _SHARED_BYTES = 40 << 10
 
-Elements: TypeAlias = "Sequence[Value]"
-"""One of each array."""
 Less: TypeAlias = "Callable[[LaunchBuilder, Elements, Elements], SSAValue]"
 """Whether the elements of the first come before those of the second."""
 Read: TypeAlias = "Callable[[LaunchBuilder, tuple[Index, ...]], Elements]"
@@ -49,7 +44,7 @@ Line: TypeAlias = "Callable[[Index], Elements]"
 """The elements by their index in a line."""
 
 
-class Sorter:
+class Sorter(Lines):
     """Sorts arrays of one shape together along a dimension."""
 
     def __init__(
@@ -69,10 +64,7 @@ class Sorter:
         """`inputs`, `stored`: values in memory, and buffers by number, that `read` reads. `sources`: values that it
         gives elements of. `in_place`: inputs of which an element is read for the element of the same index only.
         `is_distinct`: whether elements that the comparator calls equal are the same."""
-        self.plan, self.shapes, self.dim = plan, shapes, dim
-        self.sizes = shapes[0].dimensions
-        self.length = self.sizes[dim]
-        self.rest = (*self.sizes[:dim], *self.sizes[dim + 1 :])
+        super().__init__(plan, shapes, dim)
         self.inputs, self.stored, self.read, self.less = inputs, stored, read, less
         self.sources, self.in_place, self.is_distinct = sources, in_place, is_distinct
         self.held = {1: 8, 2: 4}.get(len(shapes), 2)
@@ -138,34 +130,6 @@ class Sorter:
             is_distinct=self.is_distinct,
         ).select(targets, kept)
 
-    # Elements of lines
-
-    def _place(
-        self, b: LaunchBuilder, number: Index, line: Sequence[Index], index: Index
-    ) -> tuple[Index, ...]:
-        """Indices of an element of the line of a number."""
-        at = (*line[: self.dim], index, *line[self.dim :])
-        if self.dim == len(self.sizes) - 1:
-            b.e.know_linear(at, self.sizes, b.add(b.mul(number, self.length), index))
-        return at
-
-    def _store(
-        self,
-        b: LaunchBuilder,
-        targets: Sequence[int],
-        at: Sequence[Index],
-        elements: Elements,
-        sizes: Sequence[int],
-    ) -> None:
-        """Writes elements to buffers of these sizes."""
-        linear = b.e.linear_of(at, sizes)
-        for buffer, shape, value in zip(targets, self.shapes, elements, strict=True):
-            memory = b.memory[buffer]
-            if linear is None or shape.element_type.is_complex:
-                store(b, memory, at, value, shape, 0, None)
-            else:
-                b.store(to_memory(b, value[0], shape.element_type), b.flat(memory), [linear])
-
     # The first launch
 
     def _sort_tiles(self, targets: Sequence[int], kept: int = 0) -> None:
@@ -200,7 +164,7 @@ class Sorter:
                 guard = is_kept if guard is None else b.andi(guard, is_kept)
                 with b.if_(guard), b.e.scope():
                     at = (*line, b.add(first, index))
-                    self._store(b, targets, at, values, (*self.rest, per_line * kept))
+                    self.store(b, targets, at, values, (*self.rest, per_line * kept))
             b.launch(-(-tiles * lanes // threads), threads)
             return
         for group in range(0, self.held, self.together):
@@ -209,8 +173,8 @@ class Sorter:
                 for index, values in list(zip(own, elements, strict=True))[
                     group : group + self.together
                 ]:
-                    at = self._place(b, row, line, b.add(start, index))
-                    self._store(b, targets, at, values, self.sizes)
+                    at = self.place(b, row, line, b.add(start, index))
+                    self.store(b, targets, at, values, self.sizes)
         b.launch(-(-tiles * lanes // threads), threads)
 
     @property
@@ -259,7 +223,7 @@ class Sorter:
             if is_open:
                 inside = b.cmpi("ult", index, b.index(self.length))
                 index = b.select(inside, index, b.index(0))
-            places = [self._place(b, row, line, b.add(index, k)) for k in range(self.together)]
+            places = [self.place(b, row, line, b.add(index, k)) for k in range(self.together)]
             for value in self.sources:
                 read_neighbours(b, value, places)
             found += [list(self.read(b, at)) for at in places]
@@ -270,7 +234,7 @@ class Sorter:
     ) -> tuple[list[Index], list[Elements]]:
         """The tile's elements when the runs of its warps are merged, and their indices."""
         held, thread = self.held, b.thread_id()
-        shared = _Shared(b, self.shapes, self.tile)
+        shared = SharedElements(b, self.shapes, self.tile)
         whole = b.index(b.minimum(b.sub(self.length, start), self.tile))
         run = WARP * held
         while run < self.tile:
@@ -311,7 +275,7 @@ class Sorter:
         start = b.mul(b.rem(number, per_line), tile)
 
         def load(index: Index) -> list[Value]:
-            at = [Coordinate(i) for i in self._place(b, row, line, index)]
+            at = [Coordinate(i) for i in self.place(b, row, line, index)]
             return [
                 Places(b, 0).load(b.memory[n], shape, at)
                 for n, shape in zip(source, self.shapes, strict=True)
@@ -334,7 +298,7 @@ class Sorter:
         last = b.index(b.minimum(b.add(first, tile), b.sub(end, begin)))
         count = b.subi(last, b.index(first))
         lefts = b.subi(high, low)
-        shared = _Shared(b, self.shapes, tile)
+        shared = SharedElements(b, self.shapes, tile)
         from_left = b.addi(begin, low)
         from_right = b.addi(middle, b.subi(b.subi(b.index(first), low), lefts))
         own = [b.index(b.add(thread, k * threads)) for k in range(held)]
@@ -354,8 +318,8 @@ class Sorter:
         b.barrier()
         for index in own:
             with b.if_(b.cmpi("ult", index, count)), b.e.scope():
-                at = self._place(b, row, line, b.add(start, index))
-                self._store(b, target, at, shared.load(index), self.sizes)
+                at = self.place(b, row, line, b.add(start, index))
+                self.store(b, target, at, shared.load(index), self.sizes)
         b.launch(prod(self.rest) * per_line, threads)
 
     # Merges
@@ -422,33 +386,6 @@ class Sorter:
                     _select(b, takes, following, right),
                 )
         return found
-
-
-class _Shared:
-    """Elements of each array in shared memory."""
-
-    def __init__(self, b: LaunchBuilder, shapes: Sequence[ArrayShape], count: int) -> None:
-        self.b = b
-        self.kinds = [shape.element_type for shape in shapes]
-        self.buffers = [
-            [b.shared([count], memory_type(kind)) for _ in range(1 + kind.is_complex)]
-            for kind in self.kinds
-        ]
-
-    def load(self, index: Index) -> list[Value]:
-        """The element of each array."""
-        b, at = self.b, index
-        return [
-            tuple(to_register(b, b.load(buffer, [at]), kind) for buffer in buffers)
-            for kind, buffers in zip(self.kinds, self.buffers, strict=True)
-        ]
-
-    def store(self, index: Index, values: Sequence[Value]) -> None:
-        """Stores an element of each array."""
-        b, at = self.b, index
-        for kind, buffers, value in zip(self.kinds, self.buffers, values, strict=True):
-            for buffer, part in zip(buffers, value, strict=True):
-                b.store(to_memory(b, part, kind), buffer, [at])
 
 
 def _select(b: LaunchBuilder, condition: SSAValue, x: Elements, y: Elements) -> Elements:

@@ -7,8 +7,9 @@ arena. Buffers are views of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, cast
 
 from xdsl.dialects import memref
@@ -63,6 +64,9 @@ _MANY_STEPS = 100
 _DEEPEST = 16
 """Loops and branches inside each other in one function; what is in them all becomes a function of its own."""
 
+_LONGEST = 500
+"""Steps in a row in one function, of more become functions of so many: LLVM takes the square of a function's length."""
+
 CALLBACK = "mlirhlo_callback"
 """Function outside that runs a site in Python: `(site, pointers to its buffers) -> 1 if it failed`."""
 
@@ -76,7 +80,7 @@ def emit_module(plan: CpuPlan, *, marks: list[Kernel] | None = None) -> ModuleOp
     program = _Program(plan, marks)
     main = _Function(program, MAIN).main()
     for number, part in enumerate(program.parts):  # which grows meanwhile
-        program.loops.append(_Function(program, _part_name(number), part.local).part(part.step))
+        program.loops.append(_Function(program, _part_name(number), part.local).part(part.steps))
     outside: list[Operation] = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
     outside += [declaration(MARK, [i64, i64])] if marks is not None else []
     helpers = helpers_of(plan.kernels.values())
@@ -87,9 +91,9 @@ def emit_module(plan: CpuPlan, *, marks: list[Kernel] | None = None) -> ModuleOp
 
 @dataclass
 class _Part:
-    """A loop or branch that is written into a function of its own."""
+    """Steps that are written into a function of their own."""
 
-    step: Step
+    steps: Sequence[Step]
     local: Sequence[Buffer]
     """What it touches of the buffers that only its caller knows where they are."""
 
@@ -104,12 +108,15 @@ class _Program:
             _global(buffer, f"constant_{number}") for number, buffer in enumerate(plan.constants)
         ]
         self.constants = {buffer: number for number, buffer in enumerate(plan.constants)}
+        allocated = (*plan.parameters, *plan.results, *plan.constants, *plan.buffers)
+        self.order = {b.home or b: number for number, b in enumerate(allocated)}
+        """Of what has an address, the order in which functions compute it."""
         self.loops_stop = False
         """Whether a loop looks at the flag that stops the run."""
         self.loops: list[FuncOp] = []
         """Functions of loops."""
         self.parts: list[_Part] = []
-        """Of what is nested deeper than functions are."""
+        """Of what is nested deeper, or longer, than functions are."""
         self.called: set[str] = set()
         """Names of the kernels that are called."""
         self.named = Counter(touched(plan.steps))
@@ -132,6 +139,36 @@ def _heights(steps: Sequence[Step], found: dict[int, int]) -> Walk[dict[int, int
             found[id(step)] = 1 + max(
                 (found.get(id(s), 0) for part in inside for s in part), default=0
             )
+    return found
+
+
+def _runs(steps: Sequence[Step]) -> Iterator[tuple[Sequence[Step], bool]]:
+    """Steps as functions run them, and whether these are functions of their own. Slices are not: they are known to the
+    function that computes them."""
+    if len(steps) <= _LONGEST:
+        yield steps, False
+        return
+    for is_slice, group in groupby(steps, lambda step: isinstance(step, Slice)):
+        run = list(group)
+        for start in range(0, len(run), _LONGEST):
+            yield run[start : start + _LONGEST], not is_slice
+
+
+def _named_within(steps: Sequence[Step]) -> set[Buffer]:
+    """What is named by the function that runs these steps, not by functions that it calls."""
+    found: set[Buffer] = set()
+    stack = [(steps, 0)]
+    while stack:
+        block, depth = stack.pop()
+        for step in (s for run, is_apart in _runs(block) if not is_apart for s in run):
+            found.update(named(step))
+            if isinstance(step, While) and step.strands is not None:
+                assert step.strands.room is not None
+                found.add(step.strands.room)
+            if depth < _DEEPEST and isinstance(step, While):
+                stack += [(step.condition, depth + 1), (step.body, depth + 1)]
+            elif depth < _DEEPEST and isinstance(step, Branch):
+                stack += [(branch, depth + 1) for branch in step.branches]
     return found
 
 
@@ -162,59 +199,46 @@ class _Function(StepCode):
     def main(self) -> FuncOp:
         """The function that runs the module."""
         b, plan = self.b, self.program.plan
-        for buffer in (*plan.parameters, *plan.results, *plan.constants):
-            self._find(buffer.home or buffer)
         if plan.sites:
             self.failed = b.scratch([1], i8)
             b.store(b.constant(0, i8), self.failed, [0])
-        for buffer in plan.buffers:
-            self._find(buffer)
-        self.steps(plan.steps)
-        main = b.finish()
-        if len(plan.steps) > _MANY_STEPS:
-            main.attributes[SELDOM] = UNIT
-        return main
+        return self.part(plan.steps)
 
-    def part(self, step: Step) -> FuncOp:
-        """The function that runs one step."""
-        stack = [(step, 0)]
-        while stack:
-            inner, depth = stack.pop()
-            for buffer in named(inner):
-                if buffer.part_of is None:
-                    self._find(buffer)
-            if isinstance(inner, While) and inner.strands is not None:
-                assert inner.strands.room is not None
-                self._find(inner.strands.room)
-            if depth < _DEEPEST and isinstance(inner, While):
-                stack += [(s, depth + 1) for s in (*inner.condition, *inner.body)]
-            elif depth < _DEEPEST and isinstance(inner, Branch):
-                stack += [(s, depth + 1) for branch in inner.branches for s in branch]
-        self.steps([step])
-        return self.b.finish()
+    def part(self, steps: Sequence[Step]) -> FuncOp:
+        """The function that runs these steps."""
+        order = self.program.order
+        own = [b for b in _named_within(steps) if b in order and b not in self.bases]
+        for buffer in sorted(own, key=order.__getitem__):
+            self.bases[buffer] = self._base(buffer)
+        self.steps(steps)
+        function = self.b.finish()
+        if len(steps) > _MANY_STEPS:
+            function.attributes[SELDOM] = UNIT
+        return function
 
-    def _find(self, buffer: Buffer) -> None:
-        """Where a buffer is that the plan has a place for."""
-        if buffer in self.bases:
-            return
-        b, (parameters, results, arena) = self.b, self.b.arguments[:3]
+    def base(self, buffer: Buffer) -> SSAValue:
+        """As bytes; of what only loops with functions of their own name, it is computed for the call."""
+        return self.bases[buffer] if buffer in self.bases else self._base(buffer)
+
+    def _base(self, buffer: Buffer) -> SSAValue:
+        b, program, (parameters, results, arena) = self.b, self.program, self.b.arguments[:3]
         if buffer.parameter is not None:
-            self.bases[buffer] = b.load(parameters, [buffer.parameter])
-        elif buffer.result is not None:
-            self.bases[buffer] = b.load(results, [buffer.result])
-        elif buffer.literal is not None:
-            name = f"constant_{self.program.constants[buffer]}"
-            self.bases[buffer] = b.emit(
-                memref.GetGlobalOp,
-                (),
-                cast(
-                    "MemRefType[Any]",
-                    self.program.globals[self.program.constants[buffer]].properties["type"],
-                ),
-                {"name": symbol_ref(name)},
-            )
-        else:
-            self.bases[buffer] = self.at(arena, buffer.offset, BYTES)
+            return b.load(parameters, [buffer.parameter])
+        if buffer.result is not None:
+            return b.load(results, [buffer.result])
+        if buffer.literal is None:
+            return self.at(arena, buffer.offset, BYTES)
+        number = program.constants[buffer]
+        type_ = cast("MemRefType[Any]", program.globals[number].properties["type"])
+        return b.emit(memref.GetGlobalOp, (), type_, {"name": symbol_ref(f"constant_{number}")})
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        """All of them, in order; very many in functions of their own."""
+        for run, is_apart in _runs(steps):
+            if is_apart:
+                self._apart(run)
+            else:
+                super().steps(run)
 
     def kernel(self, step: Kernel) -> None:
         """A call, of which `marks` are told."""
@@ -262,7 +286,7 @@ class _Function(StepCode):
         if step.strands is not None:
             self._strands(step, step.strands)
         elif self.depth == _DEEPEST:
-            self._apart(step)
+            self._apart([step])
         elif (
             self.marks is not None
             or self.failed is not None
@@ -276,18 +300,18 @@ class _Function(StepCode):
     def branch(self, step: Branch) -> None:
         """Of its own function where it is nested too deep."""
         if self.depth == _DEEPEST:
-            self._apart(step)
+            self._apart([step])
             return
         self.depth += 1
         super().branch(step)
         self.depth -= 1
 
-    def _apart(self, step: Step) -> None:
+    def _apart(self, steps: Sequence[Step]) -> None:
         """A call of a function that is written later."""
-        inside = dict.fromkeys(touched([step])) if self.local else {}
+        inside = dict.fromkeys(touched(steps)) if self.local else {}
         local = [b for b in self.local if b in inside]
         name = _part_name(len(self.program.parts))
-        self.program.parts.append(_Part(step, local))
+        self.program.parts.append(_Part(steps, local))
         arguments = [*self.b.arguments[:3], *([] if self.failed is None else [self.failed])]
         self.b.call(name, [*arguments, *(self.view(b, BYTES) for b in local)])
 

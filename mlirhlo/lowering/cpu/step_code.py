@@ -71,9 +71,13 @@ class StepCode:
             type_,
         )
 
+    def base(self, buffer: Buffer) -> SSAValue:
+        """A buffer as bytes."""
+        return self.bases[buffer]
+
     def view(self, buffer: Buffer, type_: Attribute) -> SSAValue:
         """A buffer as a kernel sees it."""
-        base = self.bases[buffer]
+        base = self.base(buffer)
         return base if base.type == type_ else self.at(base, 0, type_)
 
     def steps(self, steps: Sequence[Step]) -> None:

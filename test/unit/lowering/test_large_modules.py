@@ -10,6 +10,7 @@ from support import calls_of
 import mlirhlo
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.lowering.cpu import emit
 from mlirhlo.lowering.cpu.compiler import lower
 
 pytest.importorskip("llvmlite")
@@ -48,6 +49,69 @@ def test_twice_as_much_takes_twice_the_calls(shape: str) -> None:
     count = 1200 if shape == "nested_whiles" else 480 if shape in LOOPS else 200
     calls(SHAPES[shape](50))  # what is cached of shapes is there from now on
     assert calls(SHAPES[shape](2 * count)) < 2.3 * calls(SHAPES[shape](count))
+
+
+@pytest.mark.parametrize("shape", ["computations", "parameters", "wide_loop"])
+def test_no_function_grows_with_the_program(shape: str) -> None:
+    def longest(count: int) -> int:
+        functions = lower(parse_module(SHAPES[shape](count))).text.split("\n}\n")
+        return max(map(len, functions))
+
+    assert longest(4000) < 1.1 * longest(2000)
+
+
+SCAN = """HloModule scan
+cond {
+  p = (s32[], f32[6,4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  k = s32[] constant(6)
+  ROOT c = pred[] compare(i, k), direction=LT
+}
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT
+}
+body {
+  p = (s32[], f32[6,4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[6,4] get-tuple-element(p), index=1
+  carry = f32[4] get-tuple-element(p), index=2
+  z = s32[] constant(0)
+  row = f32[1,4] dynamic-slice(x, i, z), dynamic_slice_sizes={1,4}
+  flat = f32[4] reshape(row)
+  sum = f32[4] add(carry, flat)
+  sorted = f32[4] sort(sum), dimensions={0}, to_apply=less
+  square = f32[1,4] reshape(sorted)
+  new = f32[6,4] dynamic-update-slice(x, square, i, z)
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[6,4], f32[4]) tuple(j, new, sorted)
+}
+ENTRY main {
+  x = f32[6,4] parameter(0)
+  y = f32[4] parameter(1)
+  z = s32[] constant(0)
+  q = (s32[], f32[6,4], f32[4]) tuple(z, x, y)
+  w = (s32[], f32[6,4], f32[4]) while(q), condition=cond, body=body
+  rows = f32[6,4] get-tuple-element(w), index=1
+  last = f32[4] get-tuple-element(w), index=2
+  ROOT r = (f32[6,4], f32[4]) tuple(rows, last)
+}
+"""
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3])
+@pytest.mark.parametrize("text", [SCAN, *(SHAPES[s](80) for s in (*LOOPS, *WIDE, "wide_loop"))])
+def test_steps_in_functions_of_their_own(
+    longest: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emit, "_LONGEST", longest)
+    module = mlirhlo.parse(text)
+    arguments = make_fake_arguments(module.op)
+    results, expected = mlirhlo.compile(module)(*arguments), module(*arguments)
+    for result, value in zip(*map(leaves, (results, expected)), strict=True):
+        np.testing.assert_allclose(result, value, 1e-5)
 
 
 TURNS = """HloModule turns

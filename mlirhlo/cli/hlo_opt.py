@@ -154,7 +154,7 @@ class Job:
     def run(self, path: str) -> int:
         """Reads, works, writes; the exit code."""
         data, name = inputs.read_input(path)
-        if b'"body":"(above)"' in data:
+        if b'"(above)"' in data:
             from mlirhlo.mosaic.expanded import collapse_kernels
 
             data = collapse_kernels(data.decode("utf-8", "surrogateescape"), name).encode(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from mlirhlo.debug.options import DebugOptions
 
-PURPOSE = "mosaic-opt: read a kernel of the tpu dialect and print it"
-USAGE = "mosaic-opt [options] [FILE|-]    (FILE: MLIR text, or the bytecode of a tpu_custom_call)"
+PURPOSE = "mosaic-opt: read a kernel of the tpu or mosaic_gpu dialect and print it"
+USAGE = "mosaic-opt [options] [FILE|-]    (FILE: MLIR text, or the bytecode of a call of a kernel)"
 EXAMPLES = (
     "mosaic-opt kernel.mlir",
     "mosaic-opt --emit=stable kernel.mlir",

@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnregisteredOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnregisteredOp
 from xdsl.ir import Operation
 
 from mlirhlo.diagnostics import HloError, error
@@ -22,8 +22,15 @@ from mlirhlo.dialects.tpu.op_classes import class_of
 from mlirhlo.formats.bytecode.dialects import default_codecs
 from mlirhlo.formats.bytecode.tables import Tables
 from mlirhlo.formats.bytecode.writing import AsItIs, OpForm, WriteOptions, Writer
-from mlirhlo.formats.mosaic.reader import PREFIX, context, finish_module, parse_kernel
-from mlirhlo.formats.mosaic.stable import STABLE_VERSION, VERSION, stated
+from mlirhlo.formats.mosaic.reader import (
+    GPU_PREFIX,
+    PREFIX,
+    context,
+    finish_module,
+    parse_kernel,
+    plain_name,
+)
+from mlirhlo.formats.mosaic.stable import GPU_VERSION, VERSION, is_for_gpus, stable_version, stated
 from mlirhlo.mosaic.upgrades import upgrade
 
 if TYPE_CHECKING:
@@ -34,8 +41,8 @@ _RENAMED = (
     (re.compile(r"\bxir\.enqueue_transfer\b"), "tpu.enqueue_dma"),
     (re.compile(r"\bxir\."), "tpu."),
 )
-NEWEST = 20
-"""Newest version of the stable form that readers are known to take."""
+NEWEST, GPU_NEWEST = 20, 8
+"""Newest version of the stable form, for TPUs and GPUs, that readers are known to take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +100,41 @@ def read_kernel(data: bytes, file: str = "<kernel>") -> ModuleOp:
         module = read_module(data, file, context=_bytecode_context(), op_class=_op_class)
     else:
         module = _read_text(data, file)
-    stated = module.attributes.get(VERSION)
-    if isinstance(stated, IntegerAttr):
-        version = stated.value.data
-        if not 1 <= version <= NEWEST:
-            raise _unreadable(file, f"version {version} of the stable form, {NEWEST} is the newest")
-        upgrade(module, version)
+    _upgrade(module, file)
     finish_module(module)
     return module
 
 
+def _upgrade(module: ModuleOp, file: str) -> None:
+    """Brings a module of the stable form to the newest form; one of GPUs forgets its version, as in MLIR."""
+    for name, newest in ((VERSION, NEWEST), (GPU_VERSION, GPU_NEWEST)):
+        stated = module.attributes.get(name)
+        if not isinstance(stated, IntegerAttr):
+            continue
+        version = stated.value.data
+        if not 1 <= version <= newest:
+            raise _unreadable(file, f"version {version} of the stable form, {newest} is the newest")
+        if name == VERSION:
+            upgrade(module, version)
+        else:
+            del module.attributes[name]
+
+
+@dataclass(frozen=True)
 class _StableForm(AsItIs):
     """Names with the prefix, all attributes in one dictionary."""
+
+    prefix: str
 
     def __call__(self, op: Operation) -> OpForm:
         """The stable form of one operation."""
         form = super().__call__(op)
         attributes = stated(op, {**form.properties, **form.attributes})
         if form.name == "builtin.module":
-            attributes[VERSION] = IntegerAttr(STABLE_VERSION, i64)
+            name, version = stable_version(cast(ModuleOp, op))
+            attributes[name] = version
             return OpForm(form.name, {}, attributes)
-        return OpForm(PREFIX + form.name, {}, attributes)
+        return OpForm(self.prefix + form.name, {}, attributes)
 
 
 def write_stable(module: ModuleOp) -> bytes:
@@ -122,7 +143,8 @@ def write_stable(module: ModuleOp) -> bytes:
     Raises `HloError` HLO0227 for what bytecode cannot hold.
     """
     options = WriteOptions(version=0, producer="MLIR")
-    return Writer(options, Tables(default_codecs(), 0), _StableForm()).write(module)
+    form = _StableForm(GPU_PREFIX if is_for_gpus(module) else PREFIX)
+    return Writer(options, Tables(default_codecs(), 0), form).write(module)
 
 
 def _unreadable(name: str, problem: str) -> HloError:
@@ -134,7 +156,7 @@ def _unreadable(name: str, problem: str) -> HloError:
 
 
 def _op_class(name: str) -> type[Operation]:
-    plain = name.removeprefix(PREFIX)
+    plain = plain_name(name)
     return class_of(plain) or _unregistered(plain)
 
 

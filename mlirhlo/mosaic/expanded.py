@@ -1,9 +1,11 @@
-"""HLO text with its kernels written out: in a comment above each `tpu_custom_call`, and read back.
+"""HLO text with its kernels written out: in a comment above each call of one, and read back.
 
 /* kernel of %add:
 module @add { … }
 */
 %add = f32[8,128] custom-call(…), …, backend_config={"custom_call_config":{"body":"(above)",…}}
+
+Bodies of `tpu_custom_call` are base64 in JSON, those of `mosaic_gpu_v2` bytes in a string of MLIR.
 """
 
 from __future__ import annotations
@@ -16,9 +18,16 @@ from mlirhlo.diagnostics import Place, error
 ABOVE = "(above)"
 """Stands for a body that is written out."""
 _INSTRUCTION = re.compile(
-    r"^(?P<indent>[ \t]*)(?P<name>(?:ROOT )?%?[\w.\-]+) = .*\"tpu_custom_call\".*$", re.MULTILINE
+    r"^(?P<indent>[ \t]*)(?P<name>(?:ROOT )?%?[\w.\-]+) = "
+    r".*\"(?:tpu_custom_call|mosaic_gpu_v2)\".*$",
+    re.MULTILINE,
 )
-_BODY = re.compile(r'"body":\s*"([A-Za-z0-9+/=]+)"')
+_BODY = re.compile(
+    r'"body":\s*"(?P<base64>[A-Za-z0-9+/=]+)"|\bmodule = "(?P<bytes>(?:\\.|[^"\\])*)"'
+)
+_ESCAPE = re.compile(rb'\\([0-9A-Fa-f]{2}|["\\nt])')
+_ABOVE = (f'"body":"{ABOVE}"', f'module = "{ABOVE}"')
+_LETTERS = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
 _COMMENT = re.compile(
     r"^[ \t]*/\* kernel of (?P<name>[^\n]*):\n(?P<text>.*?)\n[ \t]*\*/\n", re.MULTILINE | re.DOTALL
 )
@@ -36,13 +45,28 @@ def expand_kernels(text: str) -> str:
         body = _BODY.search(line)
         if body is None:
             return line
-        module = read_kernel(base64.b64decode(body[1]), f"<kernel {name}>")
+        module = read_kernel(_bytes(body), f"<kernel {name}>")
         kernel = print_kernel(module).rstrip("\n").replace("*/", "* /")
-        short = f'{line[: body.start()]}"body":"{ABOVE}"{line[body.end() :]}'
+        above = _ABOVE[body["bytes"] is not None]
+        short = f"{line[: body.start()]}{above}{line[body.end() :]}"
         indent = match["indent"]
         return f"{indent}/* kernel of {name}:\n{kernel}\n{indent}*/\n{short}"
 
     return _INSTRUCTION.sub(expanded, text)
+
+
+def _bytes(body: re.Match[str]) -> bytes:
+    """What a body spells."""
+    if body["bytes"] is None:
+        return base64.b64decode(body["base64"])
+    text = body["bytes"].encode("utf-8", "surrogateescape")
+    return _ESCAPE.sub(lambda m: _LETTERS.get(m[1]) or bytes.fromhex(m[1].decode()), text)
+
+
+def _escaped(data: bytes) -> str:
+    """Bytes as MLIR writes them in a string."""
+    plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
+    return "".join(plain)
 
 
 def collapse_kernels(text: str, file: str = "<string>") -> str:
@@ -56,7 +80,7 @@ def collapse_kernels(text: str, file: str = "<string>") -> str:
         end = text.find("\n", found.end())
         end = len(text) if end < 0 else end
         line = text[found.end() : end]
-        if f'"{ABOVE}"' not in line:
+        if not any(above in line for above in _ABOVE):
             raise error(
                 "HLO0700",
                 f'the kernel of {found["name"]} has no call with the body "{ABOVE}" below it',
@@ -75,7 +99,10 @@ def _put_back(text: str, found: re.Match[str], line: str, file: str) -> str:
     first = text.count("\n", 0, found.start("text"))
     # Empty lines in front, so that places are those of the whole file.
     module = parse_kernel("\n" * first + found["text"], file)
-    body = base64.b64encode(write_stable(module)).decode()
+    data = write_stable(module)
+    if _ABOVE[1] in line:
+        return line.replace(_ABOVE[1], f'module = "{_escaped(data)}"')
+    body = base64.b64encode(data).decode()
     if "serialization_format" not in line:
         body += '","serialization_format":"1'
-    return line.replace(f'"body":"{ABOVE}"', f'"body":"{body}"')
+    return line.replace(_ABOVE[0], f'"body":"{body}"')

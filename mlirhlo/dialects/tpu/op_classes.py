@@ -69,7 +69,7 @@ def _make(row: Row) -> type[KernelOp]:
     return type(_class_name(row.name), (KernelOp,), fields)
 
 
-_OURS = ("tpu.", "mosaic_tc.", "mosaic_sc.", "sc_tpu.", "llo.")
+_OURS = ("tpu.", "mosaic_tc.", "mosaic_sc.", "sc_tpu.", "llo.", "mosaic_gpu.")
 CLASSES: Mapping[str, type[KernelOp]] = {
     name: _make(row) for name, row in ROWS.items() if name.startswith(_OURS)
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlirhlo.dialects.mosaic_gpu.others import OTHERS
+from mlirhlo.dialects.mosaic_gpu.table import ROWS as MOSAIC_GPU_ROWS
 from mlirhlo.dialects.tpu.common import COMMON
 from mlirhlo.dialects.tpu.rows import Row, row
 
@@ -409,6 +411,8 @@ ROWS: Mapping[str, Row] = {
         *_SPARSE_CORE,
         *_COMPILER,
         *COMMON,
+        *MOSAIC_GPU_ROWS,
+        *OTHERS,
     )
 }
 """Every row by the name of its op."""

@@ -22,7 +22,14 @@ _OWN_NAMES = {
     "memref.dim": "dim",
     "memref.extract_aligned_pointer_as_index": "intptr",
     "memref.memory_space_cast": "memspacecast",
+    "memref.assume_alignment": "assume_align",
+    "memref.collapse_shape": "collapse_shape",
+    "memref.expand_shape": "expand_shape",
+    "memref.reinterpret_cast": "reinterpret_cast",
+    "memref.reshape": "reshape",
     "memref.subview": "subview",
+    "memref.transpose": "transpose",
+    "memref.view": "view",
 }
 """What ops call their results where the program gives no name."""
 
@@ -68,9 +75,18 @@ def _proposed(op: Operation) -> list[tuple[int, str | None]]:
     own = _OWN_NAMES.get(op.name)
     if own is not None:
         return [(0, own)]
-    if len(row.results) > 1 and not any(slot.is_variadic for slot in row.results):
-        return [(index, slot.name) for index, slot in enumerate(row.results)]
-    return []
+    dimension: Any = op.properties.get("dimension")
+    if getattr(dimension, "name", "") == "gpu.dim":
+        return [(0, f"{op.name.partition('.')[2]}_{dimension.data.value}")]
+    if len(row.results) < 2:
+        return []
+    begin = 0
+    found: list[tuple[int, str | None]] = []
+    for slot, size in zip(row.results, row.sizes(row.results, len(op.results)), strict=True):
+        if size:
+            found.append((begin, slot.name))
+        begin += size
+    return found
 
 
 def _constant_name(op: Operation) -> str:

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     TensorType,
     UnregisteredOp,
-    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -25,14 +24,15 @@ from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
 from mlirhlo.dialects.tpu.rows import Row
 from mlirhlo.dialects.tpu.table import ROWS
 from mlirhlo.formats.mosaic.names import KernelNamer, numbered
-from mlirhlo.formats.mosaic.reader import PREFIX, default_of
+from mlirhlo.formats.mosaic.reader import GPU_PREFIX, PREFIX, default_of
 from mlirhlo.formats.mosaic.reading import DYNAMIC
 from mlirhlo.formats.mosaic.spellings import spelling
-from mlirhlo.formats.mosaic.stable import STABLE_VERSION, VERSION, stated
+from mlirhlo.formats.mosaic.stable import is_for_gpus, stable_version, stated
 from mlirhlo.formats.mosaic.templates import (
     AllTypes,
     Dict,
     Group,
+    Listed,
     Node,
     Spelled,
     Text,
@@ -62,7 +62,10 @@ class _Texts(AttributeTexts):
         """An attribute in full."""
         text = super().spelled(attribute)
         # MLIR has a blank between these flags, unlike between those of fastmath; xDSL has none.
-        return text.replace(",", ", ") if attribute.name == "arith.overflow" else text
+        if attribute.name == "arith.overflow":
+            return text.replace(",", ", ")
+        # LLVM's types leave their prefix out inside of one another.
+        return text[:6] + text[6:].replace("!llvm.", "") if text.startswith("!llvm.") else text
 
 
 class _BitTexts(_Texts):
@@ -129,8 +132,9 @@ class KernelPrinter(Printer):
         properties = op.properties
         if self._is_stable:
             attributes, properties = stated(op, {**properties, **attributes}), {}
-            if self._prefix and name == "builtin.module":
-                attributes[VERSION] = IntegerAttr(STABLE_VERSION, i64)
+            if self._prefix and isinstance(op, ModuleOp):
+                version, number = stable_version(op)
+                attributes[version] = number
         out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')
         if op.successors:
             out.append(f"[{', '.join(self.names.blocks[b] for b in op.successors)}]")
@@ -159,6 +163,15 @@ class KernelPrinter(Printer):
         """Their types, with commas between."""
         return ", ".join([self.type(value.type) for value in values])
 
+    def is_usual(self, value: Attribute, default: str) -> bool:
+        """Whether an attribute is the default of its row; bytecode has other classes than text for what no
+        dialect here knows.
+        """
+        known = default_of(default)
+        if isinstance(known, OpaqueAttr):
+            return self.attributes.spelled(value) == known.data
+        return value == known
+
     def rest(self, op: Operation, row: Row, shown: frozenset[str] = frozenset()) -> str:
         """The dictionary of what a pretty form does not show, with a blank in front."""
         entries = dict(op.attributes)
@@ -167,7 +180,7 @@ class KernelPrinter(Printer):
             if name in shown or name == SEGMENTS:
                 continue
             default = defaults.get(name)
-            if default is None or value != default_of(default):
+            if default is None or not self.is_usual(value, default):
                 entries[name] = value
         return f" {self.attributes.dictionary(entries)}" if entries else ""
 
@@ -193,26 +206,29 @@ class _Shown:
             case Types(name):
                 found = self.operands.get(name)
                 return printer.types(self.results[name] if found is None else found)
-            case Spelled(name, "mixed", operands):
-                return self._mixed(self.op.properties.get(name), operands)
+            case Spelled(name, kind, operands) if kind in DYNAMIC:
+                return self._mixed(self.op.properties.get(name), operands, DYNAMIC[kind])
             case Spelled(name, kind):
                 return self._spelled(name, kind)
             case Dict():
                 return printer.rest(self.op, self.row, shown_in(self.row.form or ""))
             case AllTypes():
                 return printer.functional_type(self.op)
+            case Listed(is_results):
+                listed = self.op.results if is_results else self.op.operands
+                return printer.types(tuple(listed))
             case Group(nodes, anchor, is_printed):
                 stands = is_printed and self._stands(anchor)
                 return "".join([self.text(n) for n in nodes]) if stands else ""
 
-    def _stands(self, anchor: Values | Spelled) -> bool:
-        if isinstance(anchor, Values):
-            return bool(self.operands[anchor.name])
+    def _stands(self, anchor: Values | Spelled | Types) -> bool:
+        if not isinstance(anchor, Spelled):
+            return bool((self.results | self.operands)[anchor.name])
         value = self.op.properties.get(anchor.name)
         if value is None:
             return False
         default = self.row.by_name[anchor.name].default
-        return default is None or value != default_of(default)
+        return default is None or not self.printer.is_usual(value, default)
 
     def _spelled(self, name: str, kind: str) -> str:
         value = self.op.properties.get(name)
@@ -221,13 +237,13 @@ class _Shown:
             raise _Unspellable
         return text
 
-    def _mixed(self, numbers: Attribute | None, operands: str) -> str:
+    def _mixed(self, numbers: Attribute | None, operands: str, dynamic: int) -> str:
         if not isinstance(numbers, DenseArrayBase):
             raise _Unspellable
         values = iter(self.operands[operands])
         shown: list[str] = []
         for number in numbers.get_values():
-            value = next(values, None) if number == DYNAMIC else None
+            value = next(values, None) if number == dynamic else None
             shown.append(str(number) if value is None else self.printer.value(value))
         return ", ".join(shown)
 
@@ -267,8 +283,10 @@ class _KernelAliasFinder(AliasFinder):
         super().walk(visitor)
 
     def dictionaries(self, op: Operation, visitor: Visitor) -> None:
-        """Hands the attributes of an op to the visitor; simple bounds are numbers in pretty form."""
-        if self.generic or op.name != "affine.for":
+        """Hands the attributes of an op to the visitor; simple bounds are numbers in pretty form,
+        permutations are written out.
+        """
+        if self.generic or op.name not in ("affine.for", "memref.transpose"):
             super().dictionaries(op, visitor)
 
 
@@ -324,7 +342,8 @@ def print_kernel(
     aliases = find_aliases(_KernelAliasFinder(module, debug_info=debug_info, generic=generic))
     loops = _alias_loops(module, aliases)
     if prefix is None:
-        prefix = PREFIX if form == "stable" else ""
+        stable = GPU_PREFIX if is_for_gpus(module) else PREFIX
+        prefix = stable if form == "stable" else ""
     printer = KernelPrinter(
         form, with_locations=debug_info, names=names, aliases=aliases, prefix=prefix
     )

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import Builtin, ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, SourceText, error
+from mlirhlo.dialects.mosaic_gpu.dialect import MOSAIC_GPU
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.dialects.stablehlo.opaque import OpaqueAttr
 from mlirhlo.dialects.tpu import MOSAIC_TC, ROWS, TPU
@@ -35,8 +36,8 @@ from mlirhlo.formats.stablehlo.scan import (
 )
 
 _INNER = re.compile(r"#[A-Za-z_][\w$]*(?![\w.<$])")
-PREFIX = "stable_mosaic."
-"""Before the names of ops in the stable form."""
+PREFIX, GPU_PREFIX = "stable_mosaic.", "stable_mosaic_gpu."
+"""Before the names of ops in the stable form of kernels for TPUs, for GPUs."""
 CODES = {
     SYNTAX: "HLO0710",
     UNKNOWN: "HLO0711",
@@ -51,7 +52,7 @@ CODES = {
 def context() -> Context:
     """The dialects whose attributes and types kernels have."""
     ctx = Context()
-    for dialect in (Builtin, TPU, MOSAIC_TC):
+    for dialect in (Builtin, TPU, MOSAIC_TC, MOSAIC_GPU):
         ctx.load_dialect(dialect)
     for name, factory in get_all_dialects().items():
         if name not in ("builtin", "tpu", "stablehlo", "chlo"):
@@ -71,7 +72,7 @@ class KernelReader(Reader):
         self._is_raw = is_raw
 
     def _plain(self, name: str) -> str:
-        return name.removeprefix(PREFIX) if self._is_raw else name
+        return plain_name(name) if self._is_raw else name
 
     def read_lines(self, block: Block) -> bool:
         """Lines are read one by one: kernels are short, and their values keep their names."""
@@ -202,6 +203,15 @@ class KernelReader(Reader):
         except HloError as problem:
             first = problem.diagnostics[0]
             self.fail(first.message, at, code=first.code)
+
+    def small_type(self, text: str) -> Attribute:
+        """The type that `text` spells."""
+        return KernelReader(SourceText("", text), self.ctx).type()
+
+
+def plain_name(name: str) -> str:
+    """The name of an op without the prefix of a stable form."""
+    return name.removeprefix(PREFIX).removeprefix(GPU_PREFIX)
 
 
 def finish_module(module: ModuleOp) -> None:

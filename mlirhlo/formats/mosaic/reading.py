@@ -23,6 +23,7 @@ from mlirhlo.formats.mosaic.templates import (
     AllTypes,
     Dict,
     Group,
+    Listed,
     Node,
     Spelled,
     Text,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from mlirhlo.formats.mosaic.reader import KernelReader
     from mlirhlo.formats.stablehlo.reader_ops import Use
 
-DYNAMIC = -(1 << 63)
-"""Stands in an array of numbers where an operand has the number."""
+DYNAMIC = {"mixed": -(1 << 63), "mixed32": -(1 << 31)}
+"""Stands in an array of numbers, of 64 or 32 bits, where an operand has the number."""
 _FIXED: dict[str, Attribute] = {"index": IndexType(), "i1": i1, "i32": i32}
 _MAX_RULES = 8
 
@@ -103,14 +104,19 @@ def _read(reader: KernelReader, node: Node, draft: Draft) -> None:
         case Types(name):
             _read_types(reader, name, draft)
         case Spelled(name, kind, operands):
-            if kind == "mixed":
-                _read_mixed(reader, name, operands, draft)
+            if kind in DYNAMIC:
+                _read_mixed(reader, name, kind, operands, draft)
             else:
                 draft.properties[name] = spelling(kind).read(reader)
         case Dict():
             draft.attributes = reader.optional_dictionary()
         case AllTypes():
             _read_all_types(reader, draft)
+        case Listed(is_results):
+            types = [reader.type()]
+            while reader.accept(","):
+                types.append(reader.type())
+            (_give_results if is_results else _give_operands)(reader, types, draft)
         case Group(nodes):
             if _stands(reader, nodes):
                 for inner in nodes:
@@ -162,7 +168,7 @@ def _read_types(reader: KernelReader, name: str, draft: Draft) -> None:
     draft.types[name] = found
 
 
-def _read_mixed(reader: KernelReader, name: str, operands: str, draft: Draft) -> None:
+def _read_mixed(reader: KernelReader, name: str, kind: str, operands: str, draft: Draft) -> None:
     """Numbers and operands in one list; its brackets belong to the template."""
     uses: list[Use] = []
     numbers: list[int] = []
@@ -171,35 +177,52 @@ def _read_mixed(reader: KernelReader, name: str, operands: str, draft: Draft) ->
             use = reader.optional_value()
             if use is not None:
                 uses.append(use)
-            numbers.append(DYNAMIC if use is not None else _number(reader))
+            numbers.append(DYNAMIC[kind] if use is not None else _number(reader, DYNAMIC[kind]))
             if not reader.accept(","):
                 break
     draft.uses[operands] = uses
-    draft.properties[name] = DenseArrayBase.from_list(i64, numbers)
+    draft.properties[name] = DenseArrayBase.from_list(i64 if kind == "mixed" else i32, numbers)
 
 
-def _number(reader: KernelReader) -> int:
+def _number(reader: KernelReader, least: int) -> int:
     at = reader.skip()
     value = reader.integer()
-    if not DYNAMIC < value < -DYNAMIC:
-        reader.fail("this number does not fit into 64 bits", at, code=BAD_VALUE)
+    if not least < value < -least:
+        bits = (-least).bit_length()
+        reader.fail(f"this number does not fit into {bits} bits", at, code=BAD_VALUE)
     return value
 
 
 def _read_all_types(reader: KernelReader, draft: Draft) -> None:
     at = reader.skip()
     inputs, outputs = reader.function_types()
-    if sum(len(draft.uses.get(slot.name, ())) for slot in draft.row.operands) != len(inputs):
-        reader.fail(f"{len(inputs)} types for another number of operands", at, code=BAD_VALUE)
+    _give_operands(reader, inputs, draft, at)
+    _give_results(reader, outputs, draft, at)
+
+
+def _give_operands(
+    reader: KernelReader, types: list[Attribute], draft: Draft, at: int | None = None
+) -> None:
+    if sum(len(draft.uses.get(slot.name, ())) for slot in draft.row.operands) != len(types):
+        reader.fail(f"{len(types)} types for another number of operands", at, code=BAD_VALUE)
     begin = 0
     for slot in draft.row.operands:
         count = len(draft.uses.get(slot.name, ()))
-        draft.types[slot.name] = inputs[begin : begin + count]
+        draft.types[slot.name] = types[begin : begin + count]
         begin += count
-    if len(outputs) != len(draft.row.results):
-        reader.fail(f"{draft.row.name} has {len(draft.row.results)} results", at, code=BAD_VALUE)
-    for slot, type_ in zip(draft.row.results, outputs, strict=True):
-        draft.types[slot.name] = [type_]
+
+
+def _give_results(
+    reader: KernelReader, types: list[Attribute], draft: Draft, at: int | None = None
+) -> None:
+    row = draft.row
+    sizes = row.sizes(row.results, len(types))
+    if sum(sizes) != len(types):
+        reader.fail(f"{row.name} has {len(row.results)} results", at, code=BAD_VALUE)
+    begin = 0
+    for slot, size in zip(row.results, sizes, strict=True):
+        draft.types[slot.name] = types[begin : begin + size]
+        begin += size
 
 
 # ---------------------------------------------------------------- types left out

@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     ArrayAttr,
     BoolAttr,
     DenseArrayBase,
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     Signedness,
     StringAttr,
+    UnitAttr,
     i1,
     i32,
     i64,
@@ -68,6 +70,14 @@ _FLOAT_PREDICATES = (
     "une",
     "uno",
     "true",
+)
+_ATOMICS = (
+    *("xchg", "add", "sub", "_and", "nand", "_or", "_xor", "max", "min", "umax", "umin"),
+    *("fadd", "fsub", "fmax", "fmin", "uinc_wrap", "udec_wrap"),
+)
+_ORDERINGS = (
+    *("not_atomic", "unordered", "monotonic", "-"),
+    *("acquire", "release", "acq_rel", "seq_cst"),
 )
 _ROUNDINGS = ("to_nearest_even", "downward", "upward", "toward_zero", "to_nearest_away")
 
@@ -180,8 +190,83 @@ def _case(name: str) -> Spelling:
     return Spelling(read, text)
 
 
+def _flag_word(word: str) -> Spelling:
+    """A word that stands there, or not."""
+
+    def read(reader: KernelReader) -> Attribute:
+        reader.need_word(word)
+        return UnitAttr()
+
+    return Spelling(read, lambda printer, attribute: word, (word,))
+
+
+def _enum_word(dialect: str, mnemonic: str) -> Spelling:
+    """`word` for `#dialect<mnemonic word>`."""
+
+    def read(reader: KernelReader) -> Attribute:
+        at = reader.skip()
+        return reader.small_attribute(f"#{dialect}<{mnemonic} {reader.keyword()}>", at)
+
+    def text(printer: KernelPrinter, attribute: Attribute) -> str | None:
+        shown = printer.attribute(attribute)
+        prefix = f"#{dialect}<{mnemonic} "
+        return shown[len(prefix) : -1] if shown.startswith(prefix) else None
+
+    return Spelling(read, text)
+
+
+def _read_nested(reader: KernelReader) -> Attribute:
+    found: list[Attribute] = []
+    reader.need("[")
+    while not reader.accept("]"):
+        found.append(_read_list(reader))
+        reader.accept(",")
+    return ArrayAttr(found)
+
+
+_MAP = re.compile(r"\([^()]*\) -> \([^()]*\)")
+
+
+def _read_map(reader: KernelReader) -> Attribute:
+    at = reader.skip()
+    match = _MAP.match(reader.text, at)
+    if match is None:
+        reader.expected("a permutation: (d0, d1) -> (d1, d0)")
+    reader.pos = match.end()
+    return reader.small_attribute(f"affine_map<{match[0]}>", at)
+
+
+def _map_text(printer: KernelPrinter, attribute: Attribute) -> str | None:
+    del printer
+    return str(attribute.data) if isinstance(attribute, AffineMapAttr) else None
+
+
+def _quoted(words: Sequence[str], type_: IntegerType) -> Spelling:
+    plain = _words(words, type_)
+
+    def read(reader: KernelReader) -> Attribute:
+        at = reader.skip()
+        word = reader.string()
+        if word not in words:
+            reader.fail(f"'{word}' is none of {', '.join(words)}", at, code=BAD_VALUE)
+        return IntegerAttr(words.index(word), type_)
+
+    def text(printer: KernelPrinter, attribute: Attribute) -> str | None:
+        found = plain.text(printer, attribute)
+        return None if found is None else f'"{found}"'
+
+    return Spelling(read, text)
+
+
 _SPELLINGS: dict[str, Spelling] = {
     "i32": _integer(i32),
+    "i64": _integer(i64),
+    "nested": Spelling(_read_nested, _list_text),
+    "map": Spelling(_read_map, _map_text),
+    "atomic": _words(_ATOMICS, i64),
+    "ordering": _words(_ORDERINGS, i64),
+    "asm_dialect": _words(("att", "intel"), i64),
+    "icmp": _quoted(_INTEGER_PREDICATES, i64),
     "si32": _integer(IntegerType(32, Signedness.SIGNED)),
     "i32s": _array(i32),
     "i64s": _array(i64),
@@ -201,4 +286,14 @@ _SPELLINGS: dict[str, Spelling] = {
 @cache
 def spelling(kind: str) -> Spelling:
     """The spelling of a kind in a pretty form."""
-    return _case(kind.removeprefix("case.")) if kind.startswith("case.") else _SPELLINGS[kind]
+    first, _, rest = kind.partition(".")
+    match first:
+        case "case":
+            return _case(rest)
+        case "word":
+            return _flag_word(rest)
+        case "of":
+            dialect, _, mnemonic = rest.partition(".")
+            return _enum_word(dialect, mnemonic)
+        case _:
+            return _SPELLINGS[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from xdsl.dialects.builtin import DenseArrayBase, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i32, i64
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.diagnostics import error
@@ -13,6 +13,21 @@ from mlirhlo.diagnostics import error
 VERSION = "stable_mosaic.version"
 STABLE_VERSION = 15
 """What jaxlib writes."""
+GPU_VERSION = "stable_mosaic_gpu.version"
+GPU_STABLE_VERSION = 6
+"""The same for GPUs."""
+
+
+def is_for_gpus(module: ModuleOp) -> bool:
+    """Whether a kernel is one of Mosaic GPU: its module says for which architecture."""
+    return GPU_VERSION in module.attributes or "mosaic_gpu.arch_major" in module.attributes
+
+
+def stable_version(module: ModuleOp) -> tuple[str, Attribute]:
+    """The attribute that the stable form of a module has, and its value."""
+    if is_for_gpus(module):
+        return GPU_VERSION, IntegerAttr(GPU_STABLE_VERSION, i64)
+    return VERSION, IntegerAttr(STABLE_VERSION, i64)
 
 
 def stated(op: Operation, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:

@@ -24,6 +24,7 @@ from mlirhlo.dialects.hlo.build import append
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, class_of
 from mlirhlo.dialects.tpu.rows import Row
+from mlirhlo.formats.mosaic import gpu_forms
 from mlirhlo.formats.mosaic.reading import Draft, finish
 from mlirhlo.formats.stablehlo import functions
 from mlirhlo.formats.stablehlo.scan import BAD_VALUE
@@ -379,6 +380,7 @@ def _read_cond_branch(reader: KernelReader, row: Row, start: int) -> Operation:
 
 
 READERS: Mapping[str, FormReader] = {
+    **gpu_forms.READERS,
     "!module": _function_form("builtin.module"),
     "!function": _function_form("func.func"),
     "!call": _function_form("func.call"),

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
 from mlirhlo.dialects.tpu.table import ROWS
+from mlirhlo.formats.mosaic import gpu_forms
 from mlirhlo.formats.mosaic.printer import KernelPrinter
 from mlirhlo.formats.mosaic.reader import default_of
 from mlirhlo.formats.stablehlo.pretty_printers import printer_of
@@ -265,6 +266,7 @@ def _print_cond_branch(printer: Printer, op: Operation, indent: str) -> None:
 
 
 PRINTERS: Mapping[str, OpPrinter] = {
+    **gpu_forms.PRINTERS,
     "!module": _program_form,
     "!function": _program_form,
     "!call": _program_form,

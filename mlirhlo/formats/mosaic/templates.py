@@ -9,7 +9,7 @@ from functools import cache
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\{(:?)(\w*)(?::([\w.]+))?\}|\([?!]|\?\)")
-_MARK = re.compile(r"[A-Za-z_]\w*|->|[^\s\w]")
+_MARK = re.compile(r"[A-Za-z_]\w*|\d+|->|[^\s\w]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,22 @@ class AllTypes:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """`{:all}`, `{:outs}`: types of all operands, of all results, with commas between."""
+
+    is_results: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """`(? … ?)`; `anchor` is what decides whether it stands there. `(! … ?)` is only read."""
 
     nodes: tuple[Node, ...]
-    anchor: Values | Spelled
+    anchor: Values | Spelled | Types
     is_printed: bool = True
 
 
-Node: TypeAlias = "Text | Values | Types | Spelled | Dict | AllTypes | Group"
+Node: TypeAlias = "Text | Values | Types | Spelled | Dict | AllTypes | Listed | Group"
 
 
 @cache
@@ -80,7 +87,7 @@ def nodes_of(form: str) -> tuple[Node, ...]:
             stack.append([])
         elif match[0] == "?)":
             inner = tuple(stack.pop())
-            anchor = next(node for node in inner if isinstance(node, Values | Spelled))
+            anchor = _anchor(inner)
             stack[-1].append(Group(inner, anchor, opened.pop() == "(?"))
         else:
             stack[-1].append(_field(match[1], match[2], match[3]))
@@ -89,17 +96,24 @@ def nodes_of(form: str) -> tuple[Node, ...]:
     return tuple(stack[0])
 
 
+def _anchor(nodes: tuple[Node, ...]) -> Values | Spelled | Types:
+    """The first field of a group."""
+    fields = [node for node in nodes if isinstance(node, Values | Spelled | Types)]
+    return next((node for node in fields if not isinstance(node, Types)), fields[0])
+
+
 def _text(text: str) -> Text:
     return Text(text, tuple(_MARK.findall(text)))
 
 
 def _field(mark: str, name: str, kind: str | None) -> Node:
     if mark:
-        return Types(name)
+        return Listed(name == "outs") if name in ("all", "outs") else Types(name)
     if kind is None:
         return Dict() if name == "dict" else AllTypes() if name == "fn" else Values(name)
-    if kind.startswith("mixed."):
-        return Spelled(name, "mixed", kind.removeprefix("mixed."))
+    if kind.startswith("mixed"):
+        kind, _, operands = kind.partition(".")
+        return Spelled(name, kind, operands)
     return Spelled(name, kind)
 
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 from mlirhlo.diagnostics import error
 from mlirhlo.mosaic.attributes import name_of
 from mlirhlo.mosaic.target.places import source_place
-from mlirhlo.mosaic.verifier import arithmetic, functions, memory, references, regions, vectors
+from mlirhlo.mosaic.verifier import (
+    arithmetic,
+    functions,
+    gpu,
+    memory,
+    references,
+    regions,
+    vectors,
+)
 from mlirhlo.mosaic.verifier.constraint import Constraint
 
 if TYPE_CHECKING:
@@ -37,7 +45,7 @@ def verify_kernel(module: ModuleOp) -> None:
 
 def _by_operation() -> Mapping[str, tuple[Constraint, ...]]:
     found: dict[str, tuple[Constraint, ...]] = {}
-    for family in (memory, vectors, arithmetic, references, regions, functions):
+    for family in (memory, vectors, arithmetic, references, regions, functions, gpu):
         for row in family.ROWS:
             found[row.operation] = (*found.get(row.operation, ()), row)
     return found

@@ -15,7 +15,7 @@ class Constraint:
     """One thing that holds of every operation of a name."""
 
     number: str
-    """The operation and a number: `matmul_c1`."""
+    """The operation and a number: `matmul_c1`; those of GPUs begin with `gpu_`."""
     operation: str
     demands: str
     check: Check
@@ -24,6 +24,10 @@ class Constraint:
 def demand(names: str, number: int, demands: str, check: Check) -> tuple[Constraint, ...]:
     """The constraint of one number for several operations."""
     return tuple(
-        Constraint(f"{name.partition('.')[2]}_c{number}", name, demands, check)
+        Constraint(f"{_prefix(name)}{name.partition('.')[2]}_c{number}", name, demands, check)
         for name in names.split()
     )
+
+
+def _prefix(name: str) -> str:
+    return "gpu_" if name.startswith("mosaic_gpu.") else ""

@@ -21,7 +21,7 @@ from mlirhlo.dialects.hlo.build import append
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.ops import ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.algsimp.common import paddings, slices
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import add_computation, binary_computation, called
@@ -161,6 +161,12 @@ class Value:
         return self.elementwise("bitcast-convert", type=type)
 
     # ------------------------------------------------------------ shapes
+
+    def in_layout(self, shape: ArrayShape) -> Value:
+        """Itself, or a copy in the layout of a shape."""
+        if shape.layout is None or shape_at(self.op).layout == shape.layout:
+            return self
+        return self.graph.make("copy", self, shape=shape)
 
     def reshape(self, *sizes: int) -> Value:
         """Other sizes."""

@@ -16,7 +16,7 @@ from mlirhlo.rewrites.client import Graph, Value
 from mlirhlo.rewrites.client_matrices import diagonal, over_batch
 from mlirhlo.rewrites.eigh_expander import eigh
 from mlirhlo.rewrites.expander import ExpanderPass, expand_to_call
-from mlirhlo.rewrites.indexed_loops import S32, plain, shape_at
+from mlirhlo.rewrites.indexed_loops import S32, plain
 from mlirhlo.rewrites.lapack_reductions import (
     hessenberg,
     pivoted_qr,
@@ -54,23 +54,15 @@ def routine_of_a_library(op: CustomCallOp, rewriter: Rewriter) -> None:
     def build(graph: Graph) -> Value:
         parameters = [graph.parameter(s) for s in operands]
         inputs = [
-            _in_layout(v, plain(s.element_type, s.dimensions))
+            v.in_layout(plain(s.element_type, s.dimensions))
             for v, s in zip(parameters, operands, strict=True)
         ]
         found = _ROUTINES[called](graph, inputs, options, results)
-        values = [_in_layout(v, s) for v, s in zip(found, results, strict=True)]
+        values = [v.in_layout(s) for v, s in zip(found, results, strict=True)]
         return graph.tuple(*values) if isinstance(op.shape, TupleShape) else values[0]
 
     key = (called, *map(str, (*operands, *results)), op.backend_config)
     expand_to_call(op, rewriter, key, called, build)
-
-
-def _in_layout(value: Value, shape: ArrayShape) -> Value:
-    """A value, or a copy of it in the layout of a shape."""
-    have = shape_at(value.op)
-    if have.layout == shape.layout or shape.layout is None:
-        return value
-    return value.graph.make("copy", value, shape=shape)
 
 
 def _geqrf(

@@ -72,6 +72,7 @@ _BUILTIN: Mapping[str, str] = {
     "dot_decomposer": "dot_decomposer:DotDecomposerPass",
     "dynamic_padder": "dynamic_padder:DynamicPadderPass",
     "eigh_expander": "eigh_expander:EighExpanderPass",
+    "fft-expander": "fft_expander:FftExpanderPass",
     "lapack-expander": "lapack_expander:LapackExpanderPass",
     "qr_expander": "qr_expander:QrExpanderPass",
     "triangular_solve_expander": "triangular_solve_expander:TriangularSolveExpanderPass",

@@ -30,6 +30,7 @@ from mlirhlo.rewrites.declared_types import DeclaredTypesPass
 from mlirhlo.rewrites.defuser import DefuserPass
 from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
 from mlirhlo.rewrites.eigh_expander import EighExpanderPass
+from mlirhlo.rewrites.fft_expander import FftExpanderPass
 from mlirhlo.rewrites.fusion import FusionPass
 from mlirhlo.rewrites.lapack_expander import LapackExpanderPass
 from mlirhlo.rewrites.library_call_expander import LibraryCallExpanderPass
@@ -59,6 +60,7 @@ def passes(*, has_layouts: bool = False, gpu: str = DEFAULT) -> tuple[HloPass, .
         CustomCallExpanderPass(),
         LapackExpanderPass(),
         EighExpanderPass(),
+        FftExpanderPass(),
         CallInlinerPass(),
         TupleSimplifierPass(),
         ConstantFoldingPass(largest=_FOLDED),

@@ -39,3 +39,22 @@ def test_the_transform_of_one_number() -> None:
     compiled = mlirhlo.compile(mlirhlo.parse(_transform("RFFT", (1,))), "gpu")
     assert np.asarray(compiled(np.float32([[3], [4]]))).ravel().tolist() == [3, 4]
     assert not compiled.findings  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "text", ["c64[1,1030] fft(c64[1,1030] x), fft_type=FFT, fft_length={1030}"]
+)
+def test_long_lines_are_many_short_ones(text: str) -> None:
+    module = mlirhlo.parse(text)
+    (x,) = random_arguments(module, np.random.default_rng(0))
+    compiled = mlirhlo.compile(module, "gpu")
+    np.testing.assert_allclose(compiled(x), module(x), 1e-5, 1e-5)
+    assert not compiled.findings  # type: ignore[attr-defined]
+    assert max(k.grid[0] * k.block[0] for k in compiled.figures) >= 1030  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("length", [100003, 1 << 18])
+def test_every_length_has_code(length: int) -> None:
+    """Of lines along two dimensions."""
+    text = f"c64[{length},3] fft(c64[{length},3] x), fft_type=FFT, fft_length={{{length},3}}"
+    mlirhlo.compile(mlirhlo.parse(text), "gpu")

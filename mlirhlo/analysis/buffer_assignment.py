@@ -78,6 +78,8 @@ class BufferAssignment:
 
     allocations: Sequence[Allocation]
     aliases: Aliases
+    order: Sequence[Instruction]
+    """Instructions as they run; moments are indices of it."""
 
     @property
     def total_bytes(self) -> int:
@@ -162,7 +164,7 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
         for placed, offset in zip(temporary, offsets, strict=True):
             placed.offset = offset
         found_allocations.append(Allocation("preallocated-temp", temporary, total))
-    return BufferAssignment(found_allocations, found)
+    return BufferAssignment(found_allocations, found, list(moments))
 
 
 def _moments(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import html
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mlirhlo.debug.pprof import pprof_profile
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ConstantOp, ParameterOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.formats.hlo_text import PrintOptions
 from mlirhlo.formats.hlo_text.printer import ModulePrinter
-from mlirhlo.formats.proto.message import bytes_field, number_field, numbers_field
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -87,26 +86,7 @@ def jaxpr_html(op: ModuleOp, title: str) -> str:
 
 def equation_profile(op: ModuleOp) -> bytes:
     """How many equations there are of each kind and place: a pprof profile, gzipped."""
-    counts = Counter(_places(HloModule(op)))
-    strings: dict[str, int] = {"": 0}
-
-    def at(text: str) -> int:
-        return strings.setdefault(text, len(strings))
-
-    functions: dict[str, int] = {}
-    samples: list[bytes] = []
-    for place, count in counts.items():
-        ids = [functions.setdefault(part, len(functions) + 1) for part in place]
-        samples.append(bytes_field(2, numbers_field(1, ids) + numbers_field(2, [count])))
-    kinds = number_field(1, at("equation_count")) + number_field(2, at("count"))
-    parts = [bytes_field(1, kinds), *samples]
-    for name, number in functions.items():
-        line = bytes_field(4, number_field(1, number) + number_field(2, 1))
-        parts.append(bytes_field(4, number_field(1, number) + line))
-        parts.append(bytes_field(5, number_field(1, number) + number_field(2, at(name))))
-    # The first string has to be the empty one, spelled out.
-    parts += [bytes_field(6, text.encode()) for text in strings]
-    return gzip.compress(b"".join(parts), mtime=0)
+    return pprof_profile(Counter(_places(HloModule(op))), "equation_count", "count")
 
 
 def _places(module: HloModule) -> Iterator[tuple[str, ...]]:

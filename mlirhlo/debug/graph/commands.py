@@ -93,7 +93,7 @@ def statistics(graph: Graph) -> dict[str, object]:
         "opcodes": dict(sorted(opcodes.items(), key=lambda row: (-row[1], row[0]))),
     }
     try:
-        costs, unknown = analyse_with_libraries(graph)
+        costs, unknown = analyse_with_libraries(graph.module.op)
     except (HloError, ValueError):
         return found
     if unknown:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import cast
 
+from xdsl.dialects.builtin import ModuleOp
+
 from mlirhlo.analysis.cost import CostAnalysis, Options, analyse
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS, Counts
 from mlirhlo.analysis.cost.rules import convolution_flops
@@ -36,8 +38,10 @@ class Cost:
     """Custom calls in it, itself included, whose operations are not known."""
 
 
-def analyse_with_libraries(graph: Graph) -> tuple[CostAnalysis, set[Instruction]]:
-    """Costs of the module, and the custom calls that count nothing because they are not known.
+def analyse_with_libraries(
+    module: ModuleOp, *, trip_counts: bool = False
+) -> tuple[CostAnalysis, set[Instruction]]:
+    """Costs of a module, and the custom calls that count nothing because they are not known.
 
     Raises `HloError` or `ValueError` for a module that is not whole.
     """
@@ -52,13 +56,13 @@ def analyse_with_libraries(graph: Graph) -> tuple[CostAnalysis, set[Instruction]
             unknown.add(op)
         return True
 
-    return analyse(graph.module.op, Options(custom_call=count)), unknown
+    return analyse(module, Options(custom_call=count, trip_counts=trip_counts)), unknown
 
 
 def costs_of(graph: Graph) -> dict[int, Cost]:
     """Costs by node; empty for a module that is not whole, which is still worth looking at."""
     try:
-        analysis, unknown = analyse_with_libraries(graph)
+        analysis, unknown = analyse_with_libraries(graph.module.op)
     except (HloError, ValueError):
         return {}
     inside = [0] * len(graph.computations)

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.debug.sources import call_stack, source_line
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.annotations import Metadata
 from mlirhlo.dialects.hlo.attributes.header import StackFrames
@@ -215,36 +216,11 @@ class Graph:
 
     def stack(self, node: Node) -> list[tuple[str, str, int, int]]:
         """File, function, line and column of each frame of the place it came from, innermost first."""
-        found: list[tuple[str, str, int, int]] = []
-        tables, number = self.frames, node.metadata.stack_frame_id
-        seen: set[int] = set()
-        while 0 < number <= len(tables.stack_frames) and number not in seen:
-            seen.add(number)
-            frame = tables.stack_frames[number - 1]
-            if 0 < frame.file_location_id <= len(tables.file_locations):
-                row = tables.file_locations[frame.file_location_id - 1]
-                found.append(
-                    (
-                        _entry(tables.file_names, row.file_name_id),
-                        _entry(tables.function_names, row.function_name_id),
-                        row.line,
-                        row.column,
-                    )
-                )
-            number = frame.parent_frame_id
-        return found
+        return call_stack(node.metadata, self.frames)
 
     def source(self, node: Node) -> str:
         """`file:line` the instruction came from; empty when nobody knows."""
-        metadata = node.metadata
-        if metadata.source_file:
-            return f"{metadata.source_file}:{metadata.source_line}"
-        stack = self.stack(node)
-        return f"{stack[0][0]}:{stack[0][2]}" if stack else ""
-
-
-def _entry(names: Sequence[str], number: int) -> str:
-    return names[number - 1] if 0 < number <= len(names) else ""
+        return source_line(node.metadata, self.frames)
 
 
 def element_count(shape: Shape) -> int | None:

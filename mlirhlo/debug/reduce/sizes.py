@@ -39,12 +39,14 @@ def smaller(text: str, size: int) -> list[str]:
     for target in dict.fromkeys((1, 2, size // 2)):
         if target < size:
             multiples = {s: s // size * target for s in sizes_of(text) if s % size == 0}
-            found[_mapped(text, multiples)] = None
-            found[_mapped(text, {size: target})] = None
+            found[resized(text, multiples)] = None
+            found[resized(text, {size: target})] = None
     return [other for other in found if other != text]
 
 
-def _mapped(text: str, sizes: Mapping[int, int]) -> str:
+def resized(text: str, sizes: Mapping[int, int]) -> str:
+    """The text with each dimension of a size of another size."""
+
     def number(match: re.Match[str]) -> str:
         return str(sizes.get(int(match[0]), int(match[0])))
 

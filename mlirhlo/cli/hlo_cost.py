@@ -1,0 +1,159 @@
+"""`hlo-cost`: what a module costs on a described chip."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from mlirhlo.cli.inputs import as_hlo, check_entry, read_input, single_file
+from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.report import DONE, run_tool, usage_error
+from mlirhlo.cli.trying import ProgressLine
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirhlo.debug.cost import CostReport
+
+PURPOSE = "hlo-cost: operations, bytes, time and memory of a module on a described chip"
+USAGE = "hlo-cost FILE [options]    (FILE: HLO, StableHLO, a proto; - is standard input)"
+EXAMPLES = (
+    "hlo-cost m.hlo                            an optimised module, on an H100",
+    "hlo-cost m.hlo --chip=h100,a100,v5p       several chips, a line each",
+    "hlo-cost m.hlo --chip=mine.toml --top=50  a chip of one's own",
+    "hlo-cost m.hlo --passes=gpu               after XLA's passes for GPUs, as we have them",
+    "hlo-cost m.hlo --resize=32:128            what if the batch were 128",
+    "hlo-cost m.hlo --shard=x:8,1              what if x were cut among eight devices",
+)
+
+
+@dataclass
+class Options:
+    """The command line of hlo-cost."""
+
+    chip: tuple[str, ...] = flag(
+        (), group="Chip", metavar="NAMES", help="chips, or files FILE.toml [h100]"
+    )
+    list_chips: bool = flag(False, group="Chip", help="chips that are described, with sources")
+    passes: str = flag("", "p", group="Input", metavar="PASSES", help="cpu, gpu, tpu, or passes")
+    resize: tuple[str, ...] = flag(
+        (), group="What if", metavar="OLD:NEW", help="dimensions of a size have another one"
+    )
+    shard: str = flag(
+        "", group="What if", metavar="NAME:TILES", help="parameters are cut: x:8,1;w:1,8"
+    )
+    top: int = flag(10, "n", group="Output", metavar="N", least=0, help="rows of each table")
+    html: str = flag("", group="Output", metavar="FILE", help="a page with memory over time")
+    pprof: str = flag("", group="Output", metavar="FILE", help="peak memory for pprof")
+    json: bool = flag(False, group="Output", help="all of it as JSON")
+    quiet: bool = flag(False, "q", group="Output", help="no progress")
+    help: bool = flag(False, "h", group="Help", help="")
+    version: bool = flag(False, "v", group="Help", help="")
+    debug: bool = flag(False, group="Help", help="Python traceback of an error")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The console script."""
+    return run_tool("hlo-cost", _run, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    parsed = parse(Options, argv)
+    options = parsed.options
+    if options.version:
+        import mlirhlo
+
+        print(f"hlo-cost of mlirhlo {mlirhlo.__version__}")
+        return DONE
+    if options.help:
+        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
+        return DONE
+    from mlirhlo.debug.cost import chip, chip_names, estimate
+
+    if options.list_chips:
+        for name in chip_names():
+            known = chip(name)
+            print(f"{name:9} {known.description}: {', '.join(known.sources)}")
+        return DONE
+    chips = [chip(name) for name in options.chip or ("h100",)]
+    module = _read(single_file(parsed.files), options)
+    modules = [module, _changed(module, options)] if options.resize or options.shard else [module]
+    line = ProgressLine(quiet=options.quiet)
+    reports: list[CostReport] = []
+    try:
+        for target in chips:
+            for each in modules:
+                line.show(f"costs on {target.name}", len(reports), len(chips) * len(modules))
+                reports.append(estimate(each, target))
+    finally:
+        line.close()
+    _write(reports, options)
+    return DONE
+
+
+def _read(path: str, options: Options) -> ModuleOp:
+    from mlirhlo.debug.trials.conditions import verify
+    from mlirhlo.debug.trials.sides import Side
+    from mlirhlo.formats import load
+    from mlirhlo.rewrites.pipeline import run_pipeline
+
+    data, name = read_input(path)
+    loaded = as_hlo(load(data, name=name))
+    check_entry(loaded)
+    verify(loaded.module, name)
+    if options.passes:
+        run_pipeline(loaded.module, Side.parse(f"Interpreter:{options.passes}").pipeline())
+    return loaded.module
+
+
+def _changed(module: ModuleOp, options: Options) -> ModuleOp:
+    from mlirhlo.debug.cost.what_if import with_sharding, with_sizes
+
+    if options.resize:
+        module = with_sizes(module, dict(_pair(text) for text in options.resize))
+    if options.shard:
+        tiles: dict[str, tuple[int, ...]] = {}
+        for part in options.shard.split(";"):
+            name, _, counts = part.strip().rpartition(":")
+            tiles[name] = tuple(_number("--shard", part, count) for count in counts.split(","))
+        module = with_sharding(module, tiles)
+    return module
+
+
+def _pair(text: str) -> tuple[int, int]:
+    before, _, after = text.partition(":")
+    return _number("--resize", text, before), _number("--resize", text, after)
+
+
+def _number(option: str, text: str, number: str) -> int:
+    if not number.strip().isdigit() or int(number) < 1:
+        example = "--resize=32:128" if option == "--resize" else "--shard=x:8,1"
+        raise usage_error(f"{option}={text}: '{number}' is no size", help=f"as in {example}")
+    return int(number)
+
+
+def _write(reports: Sequence[CostReport], options: Options) -> None:
+    from mlirhlo.debug.cost.texts import as_page, as_text, summary
+    from mlirhlo.formats import write_file
+
+    last = reports[-1]
+    if options.html:
+        write_file(options.html, as_page(last).encode("utf-8", "surrogateescape"))
+    if options.pprof:
+        if last.memory is None:
+            raise usage_error("--pprof: the buffers of this module cannot be assigned")
+        write_file(options.pprof, last.memory.pprof())
+    if options.json:
+        plain = [asdict(report) for report in reports]
+        print(json.dumps(plain if len(plain) > 1 else plain[0], indent=1))
+    elif len(reports) > 1:
+        print("\n".join(map(summary, reports)))
+    else:
+        print("\n".join(as_text(last, options.top)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from mlirhlo.analysis.trip_count import known_trip_count
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import WhileOp
+from mlirhlo.dialects.hlo.ops import CustomCallOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -23,6 +23,7 @@ from mlirhlo.lowering.gpu.kernels import build_kernel
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, all_steps
+from mlirhlo.rewrites.custom_call_expander import is_overwritten
 
 OF_THE_HOST = frozenset(
     {
@@ -114,6 +115,9 @@ class _GpuPlanner(Planner[GpuKernel]):
             why = problem.diagnostics[0].message
             message = f"`{op.opcode.name}` %{op.instruction_name} has no GPU code: {why}"
             raise error("HLO0802", message, place_of(op), help=_ELSEWHERE) from None
+
+    def is_unwritten(self, op: Instruction) -> bool:
+        return isinstance(op, CustomCallOp) and is_overwritten(op)
 
     def workspaces(self, kernel: GpuKernel) -> Sequence[int]:
         return kernel.workspaces

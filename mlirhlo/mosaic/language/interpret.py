@@ -23,7 +23,7 @@ def platform_of(platform: str | None) -> str:
 
 @contextmanager
 def default_platform(platform: str) -> Generator[None]:
-    """Within, calls without `platform` run there: `interpreter` or `cpu`."""
+    """Within, calls without `platform` run there: `interpreter`, `cpu` or `cuda`."""
     token = _PLATFORM.set(platform)
     try:
         yield

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-PLATFORMS = ("interpreter", "cpu")
+PLATFORMS = ("interpreter", "cpu", "gpu", "cuda")
 
 _SIGNED = {np.dtype(f"u{n}"): np.dtype(f"i{n}") for n in (1, 2, 4)}
 _SIGNED[np.dtype(ml_dtypes.uint4)] = np.dtype(ml_dtypes.int4)
@@ -65,8 +65,8 @@ class Kernel:
     """Calls with `platform="cpu"` that the simulator ran."""
     _runner: Any = None
     """The simulator's form of the module."""
-    _executables: dict[bool, Any] = field(default_factory=dict[bool, Any])
-    """By whether operands of products are rounded."""
+    _executables: dict[tuple[str, bool], Any] = field(default_factory=dict[tuple[str, bool], Any])
+    """By platform, and whether operands of products are rounded."""
     _is_dumped: bool = False
 
     def as_text(self, form: Any = "pretty", *, debug_info: bool = False) -> str:
@@ -82,7 +82,7 @@ class Kernel:
             raise error(
                 "HLO0720",
                 f"kernels do not run on {platform!r}",
-                help="use interpreter or cpu; for a TPU, put to_stablehlo() into a program",
+                help="use interpreter, cpu or cuda; for a TPU, put to_stablehlo() into a program",
             )
         self._dump_once()
         if len(arrays) != self.dynamic_bounds + len(self.inputs):
@@ -94,8 +94,9 @@ class Kernel:
                 f"{self.name} takes {bounds}{len(self.inputs)} array(s), not {len(arrays)} operand(s)",
                 help="bounds of the grid that are known at the call come first, then the arrays in order",
             )
-        if platform == "cpu":
-            executable = self._compiled(bool(getattr(options, "rounds_matmul_operands", False)))
+        if platform != "interpreter":
+            rounds = bool(getattr(options, "rounds_matmul_operands", False))
+            executable = self._compiled(platform, rounds)
             if executable is not None:
                 return self._run_compiled(executable, arrays)
             self.fallbacks += 1
@@ -140,26 +141,29 @@ class Kernel:
         self(*arrays, options=replace(options or self.interpret_params(), timeline=taken))
         return taken
 
-    def _compiled(self, rounds: bool) -> Any:
-        """The kernel as machine code, compiled at the first call; None, with a warning (HLO0738), where
-        only the simulator has what it asks for."""
-        if rounds not in self._executables and self.fallbacks == 0:
+    def _compiled(self, platform: str, rounds: bool) -> Any:
+        """The kernel as machine code of a platform, compiled at the first call. On the CPU None, with a warning
+        (HLO0738), where only the simulator has what it asks for; on GPUs this is raised."""
+        key = (platform, rounds)
+        if key not in self._executables and (platform != "cpu" or self.fallbacks == 0):
             # The door of the whole package, which is above this room.
             front = import_module("mlirhlo")
             try:
                 has = import_module("mlirhlo.lowering.target").current().has
-                pairs = has("avx512bf16") or has("amx-bf16", "amx-tile")
+                pairs = platform == "cpu" and (has("avx512bf16") or has("amx-bf16", "amx-tile"))
                 text = self.to_program(rounds_matmul_operands=rounds, multiplies_pairs=pairs)
-                self._executables[rounds] = front.compile(front.parse(text))
+                self._executables[key] = front.compile(front.parse(text), platform)
             except HloError as problem:
-                if problem.code != "HLO0738":
+                if problem.code != "HLO0738" or platform != "cpu":
                     raise
                 LOG.warning("%s", replace(problem.diagnostics[0], severity=Severity.WARNING))
-        return self._executables.get(rounds)
+        return self._executables.get(key)
 
     def _run_compiled(self, executable: Any, arrays: Sequence[Any]) -> Any:
         given = (self._passed(array, at) for at, array in enumerate(arrays))
         found = executable(*map(_signed, given))
+        if findings := getattr(executable, "findings", ()):
+            raise HloError(*findings)
         held = list(found) if isinstance(found, tuple | list) else [found]
         return self.rebuild(
             [

@@ -18,6 +18,7 @@ from mlirhlo.rewrites.expander import ExpanderPass, expand_in_place
 from mlirhlo.rewrites.gpu_calls import F8, GEMM, GEMM_CONFIG, LT, config_of
 from mlirhlo.rewrites.indexed_loops import plain
 from mlirhlo.rewrites.library_convolutions import convolution_of_a_library
+from mlirhlo.rewrites.library_factors import factor_of_a_library
 from mlirhlo.rewrites.library_results import finished, parts_of, sum_type
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
 
@@ -178,7 +179,9 @@ class LibraryCallExpanderPass(ExpanderPass):
 
     Products with scales, summand, bias and activation (`__cublas$gemm`, `__cublas$lt$matmul`, `…$f8`),
     convolutions and both gradients (`__cudnn$conv…`), triangular systems, radix sorts. Sums are in the type
-    that the library sums in, and are rounded once; workspaces hold zeros. Calls in another form stay.
+    that the library sums in, and are rounded once; workspaces hold zeros. `__cusolver$cholesky`, `LuDecomposition`,
+    `cusolver_gesvdj_ffi` and `…gesvdp_ffi` become calls of LAPACK's routines (`lapack-expander`); pivots, `syrk`,
+    updated Cholesky factors and `cu_threefry2x32_ffi` instructions. Calls in another form stay.
     Needs: fusions are taken apart (`defuser`), as calls in them stay. Source: XLA:GPU's rewriters and dumps.
     """
 
@@ -189,4 +192,5 @@ class LibraryCallExpanderPass(ExpanderPass):
         convolution_of_a_library,
         system_of_a_library,
         sort_of_a_library,
+        factor_of_a_library,
     )

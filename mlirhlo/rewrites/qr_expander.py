@@ -9,10 +9,13 @@ from typing import ClassVar
 from mlirhlo.dialects.hlo.ops import CustomCallOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.rewrites.client import Graph, Value
-from mlirhlo.rewrites.client_matrices import identity, over_batch
+from mlirhlo.rewrites.client_matrices import identity, over_batch, triangle
 from mlirhlo.rewrites.expander import ExpanderPass, expand_to_call
 from mlirhlo.rewrites.indexed_loops import S32
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule
+
+BLOCK = 64
+"""Reflections that are applied together."""
 
 
 def _is_matrix(op: CustomCallOp, operands: int) -> bool:
@@ -58,7 +61,81 @@ def product_of_reflectors(op: CustomCallOp, rewriter: Rewriter) -> None:
 
 
 def qr_factor(graph: Graph, a: Value) -> tuple[Value, Value]:
-    """R above the reflectors, and tau."""
+    """R above the reflectors, and tau.
+
+    Many columns go in blocks: what stands beside a block is multiplied by all its reflections at once.
+
+        (1 - tau_0 v_0 v_0ᴴ) (1 - tau_1 v_1 v_1ᴴ) … = 1 - V T Vᴴ       Source: Schreiber and Van Loan, compact WY
+    """
+    (m, n), count = a.sizes[-2:], min(a.sizes[-2:])
+    if count <= BLOCK:
+        return _factor_columns(graph, a)
+    columns: list[Value] = []
+    taus: list[Value] = []
+    above: list[Value] = []
+    """Finished rows, from the block's own columns on."""
+    rest = a
+    for start in range(0, count, BLOCK):
+        width = min(BLOCK, count - start)
+        panel, beside = (
+            rest.slice_minor((0, m - start), part) for part in ((0, width), (width, n - start))
+        )
+        panel, tau = _factor_columns(graph, panel)
+        taus.append(tau)
+        if start + width < n:
+            v = _reflectors(panel, width)
+            t = _compact(graph, v, tau)
+            along = t.conjugate().matmul(
+                v.conjugate().matmul(beside, transpose=True), transpose=True
+            )
+            beside = beside - v.matmul(along)
+        columns.append(panel)
+        above.append(beside.slice_minor((0, width), (0, n - start - width)))
+        rest = beside.slice_minor((width, m - start), (0, n - start - width))
+    return _assembled(graph, columns, above, rest), graph.concatenate(taus, a.rank - 2)
+
+
+def _assembled(
+    graph: Graph, columns: Sequence[Value], above: Sequence[Value], rest: Value
+) -> Value:
+    """A matrix of its panels, each lower by a block than the one before, what is beside their first rows, and the
+    columns behind the last of them."""
+    last = rest.rank - 1
+    found = rest
+    for panel, beside in zip(reversed(columns), reversed(above), strict=True):
+        found = graph.concatenate([beside, found], last - 1)
+        found = graph.concatenate([panel, found], last)
+    return found
+
+
+def _reflectors(panel: Value, width: int) -> Value:
+    """The columns of reflectors below ones on the diagonal, above which are zeros."""
+    sizes = (*panel.sizes[:-1], width)
+    part = panel.slice_minor((0, sizes[-2]), (0, width))
+    zeros = panel.graph.full(panel.type, sizes)
+    return triangle(part, "EQ").select(1, triangle(part, "GT").select(part, zeros))
+
+
+def _compact(graph: Graph, v: Value, taus: Value) -> Value:
+    """T of columns of reflectors: its column j is -tau_j T Vᴴ v_j above tau_j."""
+    *batch, width = taus.sizes
+    sizes = (*batch, width, width)
+    gram = v.conjugate().matmul(v, transpose=True)
+
+    def column(inner: Graph, j: Value, state: Sequence[Value]) -> list[Value]:
+        t, gram, taus = state
+        tau = taus.dynamic_slice_minor([j], (1,)).reshape(*batch)
+        own = gram.dynamic_slice_minor([inner.scalar(S32, 0), j], (width, 1))
+        found = -t.matmul(own) * over_batch(tau, (*batch, width, 1))
+        row = inner.iota(S32, found.sizes, found.rank - 2)
+        found = row.compare("EQ", j).select(over_batch(tau, found.sizes), found)
+        found = row.compare("GT", j).select(0, found)
+        return [t.update_minor(found, [0, j]), gram, taus]
+
+    return graph.for_each(width, [graph.full(v.type, sizes), gram, taus], column)[0]
+
+
+def _factor_columns(graph: Graph, a: Value) -> tuple[Value, Value]:
     batch, (m, n) = a.sizes[:-2], a.sizes[-2:]
     taus = graph.full(a.type, (*batch, min(m, n)))
 
@@ -125,9 +202,18 @@ def reflection(graph: Graph, x: Value, j: Value) -> tuple[Value, Value, Value]:
 
 
 def householder_product(graph: Graph, a: Value, taus: Value) -> Value:
-    """Q, of as many columns as the reflectors have."""
+    """Q, of as many columns as the reflectors have; many reflections in blocks, as `qr_factor`."""
     batch, (m, n) = a.sizes[:-2], a.sizes[-2:]
     count = taus.sizes[-1]
+    if count > BLOCK:
+        q = identity(graph, a.type, (*batch, m, n))
+        for start in reversed(range(0, count, BLOCK)):
+            end = min(start + BLOCK, count)
+            v = _reflectors(a.slice_minor((start, m), (start, end)), end - start)
+            v = v.pad([*((0, 0) for _ in batch), (start, 0), (0, 0)])
+            t = _compact(graph, v, taus.slice_minor((start, end)))
+            q = q - v.matmul(t.matmul(v.conjugate().matmul(q, transpose=True)))
+        return q
 
     def reflect(inner: Graph, number: Value, state: Sequence[Value]) -> list[Value]:
         a, taus, q = state

@@ -103,11 +103,11 @@ def _whole(low: Value, high: Value) -> Value:
 def _threefry(graph: Graph, state: Value, key: Value, data: ArrayShape) -> tuple[Value, Value]:
     start, sizes = state.slice((1, 2)), data.dimensions
     if data.element_type.bits == 64:
-        low, high = _threefry_rounds(_halves(_counters(graph, start, sizes)), _halves(key))
+        low, high = threefry_rounds(_halves(_counters(graph, start, sizes)), _halves(key))
         return start + prod(sizes), _whole(low, high)
     # Both words of a counter are used, one after the other along a dimension that is even if any is.
     half, dim = _split(sizes)
-    words = _threefry_rounds(_halves(_counters(graph, start, half)), _halves(key))
+    words = threefry_rounds(_halves(_counters(graph, start, half)), _halves(key))
     counter = start + prod(half)
     if not sizes:
         return counter, words[0].reshape()
@@ -139,7 +139,8 @@ def _counters(graph: Graph, start: Value, sizes: Sequence[int]) -> Value:
     return found
 
 
-def _threefry_rounds(words: _Words, keys: _Words) -> _Words:
+def threefry_rounds(words: _Words, keys: _Words) -> _Words:
+    """Two words of a counter encrypted with two words of a key, in 20 rounds."""
     x, y = words
     keys = tuple(key.bitcast_convert(_U32) for key in keys)
     third = x.graph.scalar(_U32, _PARITY) ^ keys[0] ^ keys[1]

@@ -15,7 +15,7 @@ import functools
 import logging
 import threading
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -50,13 +50,19 @@ _here = threading.local()
 class Callbacks:
     """The sites of a plan, ready to run."""
 
-    def __init__(self, plan: Plan, *, warns: bool = True) -> None:
-        """`warns`: of what Python will run (HLO0438)."""
+    def __init__(
+        self, plan: Plan, *, warns: bool = True, meanings: Mapping[Instruction, Run] | None = None
+    ) -> None:
+        """`warns`: of what Python will run (HLO0438). `meanings`: what runs in place of the interpreter's."""
         load_meanings()
         self.module = HloModule(_module_of(plan.sites))
         self.interpreter = Interpreter(self.module.op)
         self.devices = device_counts(self.module)
-        self.sites = [_Prepared(site, self.interpreter) for site in plan.sites]
+        known = meanings or {}
+        self.sites = [
+            _Prepared(site, self.interpreter, None if site.op is None else known.get(site.op))
+            for site in plan.sites
+        ]
         self.slots = plan.slots
         self.counts: Counter[str] = Counter()
         """Calls so far, by what the instructions are."""
@@ -134,11 +140,11 @@ class Running:
 class _Prepared:
     """A site with its instruction worked in."""
 
-    def __init__(self, site: Site, interpreter: Interpreter) -> None:
+    def __init__(self, site: Site, interpreter: Interpreter, meaning: Run | None) -> None:
         self.site = site
         self.name = "" if site.op is None else describe(site.op)
         self._interpreter = interpreter
-        self._meaning: Run | None = None
+        self._meaning = meaning
 
     def __call__(self, running: Running, pointers: Any) -> None:
         site, op = self.site, self.site.op

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlirhlo.lowering.gpu.library_calls import library_routine
 from mlirhlo.lowering.plan.steps import Branch, Callback, Copy, Kernel, Repeat, Step, While
 
 if TYPE_CHECKING:
@@ -108,7 +109,11 @@ def _rows(steps: Sequence[Step], plan: GpuPlan, indent: str) -> Iterator[_Row]:
                 op = plan.sites[step.site].op
                 label = "move" if op is None else op.opcode.name
                 name = "" if op is None else op.instruction_name or ""
-                yield _Row(indent, "kHostExecute", label, instruction=name)
+                routine = library_routine(op)
+                if routine is not None:
+                    yield _Row(indent, "kCustomCall", routine.function, instruction=name)
+                else:
+                    yield _Row(indent, "kHostExecute", label, instruction=name)
             case While():
                 yield _Row(indent, "kWhile", "while")
                 yield from _rows(step.condition, plan, f"{indent}  ")

@@ -25,7 +25,10 @@ from mlirhlo.interp.registry import Array, Frame, Value
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
 
-Routine = Callable[["Sequence[Array]", Mapping[str, Any], "Sequence[ArrayShape]"], Sequence[Any]]
+Routine = Callable[..., Sequence[Any]]
+"""`routine(inputs, options, result shapes)`."""
+Eig = Callable[[Any], "tuple[Any, Any]"]
+"""Eigenvalues and right eigenvectors of square matrices, as `numpy.linalg.eig`."""
 
 ROUTINES: dict[str, Routine] = {}
 """Routines by their name without the letter of the type."""
@@ -163,26 +166,32 @@ def _zeros(shape: ArrayShape) -> Array:
 
 @routine("geev")
 def geev(
-    inputs: Sequence[Array], options: Mapping[str, Any], shapes: Sequence[ArrayShape]
+    inputs: Sequence[Array],
+    options: Mapping[str, Any],
+    shapes: Sequence[ArrayShape],
+    eig: Eig = np.linalg.eig,
 ) -> Sequence[Any]:
     """Eigenvalues (real matrices: real and imaginary parts), left and right eigenvectors, info.
 
     Eigenvectors have length 1 and a real largest component.
     """
-    values, left, right, info = _eigen(inputs[0], options)
+    values, left, right, info = _eigen(inputs[0], options, eig)
     parts = (values.real, values.imag) if inputs[0].dtype.kind != "c" else (values,)
     return (*parts, left, right, info)
 
 
 @routine("geev_packed")
 def geev_packed(
-    inputs: Sequence[Array], options: Mapping[str, Any], shapes: Sequence[ArrayShape]
+    inputs: Sequence[Array],
+    options: Mapping[str, Any],
+    shapes: Sequence[ArrayShape],
+    eig: Eig = np.linalg.eig,
 ) -> Sequence[Any]:
     """The operand (undefined), eigenvalues, left and right eigenvectors, info.
 
     Of real matrices, two conjugate vectors are the real and the imaginary part of the first of them.
     """
-    values, left, right, info = _eigen(inputs[0], options)
+    values, left, right, info = _eigen(inputs[0], options, eig)
     if inputs[0].dtype.kind != "c":
         # The first of a pair has the positive imaginary part.
         second = np.broadcast_to((values.imag < 0)[..., None, :], left.shape)
@@ -190,7 +199,7 @@ def geev_packed(
     return inputs[0], values, left, right, info
 
 
-def _eigen(matrix: Array, options: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
+def _eigen(matrix: Array, options: Mapping[str, Any], eig: Eig) -> tuple[Any, Any, Any, Any]:
     """Eigenvalues, left and right eigenvectors (zeros unless asked for), info."""
 
     def wanted(side: str) -> bool:
@@ -200,7 +209,7 @@ def _eigen(matrix: Array, options: Mapping[str, Any]) -> tuple[Any, Any, Any, An
 
     finite: Any = np.isfinite(matrix).all(axis=(-1, -2))
     clean = np.where(finite[..., None, None], matrix, 0)
-    values, right = cast("tuple[Any, Any]", np.linalg.eig(widened(clean)))
+    values, right = eig(widened(clean))
     left = _left_eigenvectors(clean, values) if wanted("left") else np.zeros_like(right)
     if not wanted("right"):
         right = np.zeros_like(right)
@@ -272,10 +281,10 @@ def gtsv(
     return batched(solve, *inputs, ranks=(1, 1, 1, 2))
 
 
-def call_routine(name: str, op: CustomCallOp, inputs: Sequence[Any]) -> Value:
-    """Result of a routine in the types of `op`'s shape."""
+def call_routine(name: str, op: CustomCallOp, inputs: Sequence[Any], **more: Any) -> Value:
+    """Result of a routine in the types of `op`'s shape; `more`: further arguments of it."""
     shapes = [shape for _, shape in leaves(op.shape) if isinstance(shape, ArrayShape)]
-    results = run_routine(name, inputs, options_of(op), shapes)
+    results = run_routine(name, inputs, options_of(op), shapes, **more)
     if len(results) != len(shapes):
         raise unfit(op, f"gives {len(results)} results, but its shape is {op.shape}")
     values = tuple(typed(result, shape) for result, shape in zip(results, shapes, strict=True))
@@ -283,11 +292,15 @@ def call_routine(name: str, op: CustomCallOp, inputs: Sequence[Any]) -> Value:
 
 
 def run_routine(
-    name: str, inputs: Sequence[Any], options: Mapping[str, Any], shapes: Sequence[ArrayShape]
+    name: str,
+    inputs: Sequence[Any],
+    options: Mapping[str, Any],
+    shapes: Sequence[ArrayShape],
+    **more: Any,
 ) -> Sequence[Any]:
     """Results of a routine, in types of its own."""
     with np.errstate(all="ignore"):
-        return ROUTINES[name](inputs, options, shapes)
+        return ROUTINES[name](inputs, options, shapes, **more)
 
 
 def typed(value: Any, shape: ArrayShape) -> Array:

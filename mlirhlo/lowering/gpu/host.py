@@ -40,6 +40,7 @@ from mlirhlo.dialects.quick import append, create_op, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, memref_of
 from mlirhlo.lowering.gpu.builder import TENSOR_MAP_BYTES, in_space
 from mlirhlo.lowering.gpu.kernel import Launch, MapParameter
+from mlirhlo.lowering.gpu.library_calls import library_routine
 from mlirhlo.lowering.gpu.planner import GpuPlan
 from mlirhlo.lowering.llvm_text import KERNEL
 from mlirhlo.lowering.plan.in_memory import physical_bytes
@@ -303,7 +304,10 @@ class _Host:
 
     def _call(self, step: Callback) -> None:
         op = self.plan.sites[step.site].op
+        routine = library_routine(op)
         name = f"host_{step.site}" + ("" if op is None else f"_{op.opcode.name}").replace("-", "_")
+        if routine is not None:
+            name = f"library_{step.site}_{routine.function}"
         operands = [self._view(b, _bytes(b.size)) for b in (*step.reads, *step.writes)]
         if name not in self.callees:
             type_ = FunctionType.from_lists([v.type for v in operands], ())

@@ -20,6 +20,7 @@ from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import GpuKernel
 from mlirhlo.lowering.gpu.kernels import build_kernel
+from mlirhlo.lowering.gpu.library_calls import library_routine
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, all_steps
@@ -73,6 +74,11 @@ def _is_manual(op: Instruction) -> bool:
     return target.startswith(("xla.sdy.", "SPMDFullToShard", "SPMDShardToFull"))
 
 
+def _is_called(op: Instruction) -> bool:
+    """Whether an instruction is no kernel: the host computes it, or a library."""
+    return op.opcode.name in OF_THE_HOST or _is_manual(op) or library_routine(op) is not None
+
+
 def _mark_aliases(kernel: GpuKernel, step: Kernel) -> None:
     """Drops the promises of parameters that are one buffer in a step, which one of them writes: that no other
     parameter points there, and that nothing writes there."""
@@ -105,7 +111,7 @@ class _GpuPlanner(Planner[GpuKernel]):
         self.device = device
 
     def build(self, name: str, op: Instruction) -> GpuKernel | None:
-        if op.opcode.name in OF_THE_HOST or _is_manual(op):
+        if _is_called(op):
             return None
         try:
             return build_kernel(name, op, self.computations, self.device)
@@ -143,7 +149,7 @@ class _GpuPlanner(Planner[GpuKernel]):
 
     def call_back(self, site: Site, steps: list[Step]) -> None:
         op = site.op
-        if op is None or op.opcode.name in OF_THE_HOST or _is_manual(op):
+        if op is None or _is_called(op):
             super().call_back(site, steps)
             return
         raise error(

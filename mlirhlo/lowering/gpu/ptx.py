@@ -165,11 +165,16 @@ def ptxas(ptx: str, device: GpuDevice) -> tuple[Assembled, ...] | None:
 @functools.cache
 def nvidia_program(name: str) -> str | None:
     """The path of one of NVIDIA's tools."""
+    return nvidia_file(f"bin/{name}") or shutil.which(name)
+
+
+def nvidia_file(pattern: str) -> str | None:
+    """The path of a file in NVIDIA's wheels, below the folder of one of them."""
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for path in sorted(Path(folder).glob(f"*/bin/{name}")):
+        for path in sorted(Path(folder).glob(f"*/{pattern}")):
             return str(path)
-    return shutil.which(name)
+    return None
 
 
 def _reports(said: str) -> list[Assembled]:

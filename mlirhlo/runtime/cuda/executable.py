@@ -15,6 +15,7 @@ from mlirhlo.runtime.callbacks import Callbacks
 from mlirhlo.runtime.cuda.arrays import run_on_device
 from mlirhlo.runtime.cuda.driver import Driver
 from mlirhlo.runtime.cuda.figures import KernelCost, KernelFigures, by_kernel, costs
+from mlirhlo.runtime.cuda.libraries import library_meanings
 from mlirhlo.runtime.cuda.runner import GpuRunner
 from mlirhlo.runtime.cuda.simulated import SimulatedDriver
 from mlirhlo.runtime.executable import Executable
@@ -43,7 +44,8 @@ class GpuExecutable(Executable):
         """What was compiled: PTX, kernels, steps."""
         self.driver = driver
         plan = program.plan
-        callbacks = Callbacks(plan, warns=False) if plan.sites else None
+        meanings = library_meanings(plan, driver)
+        callbacks = Callbacks(plan, warns=False, meanings=meanings) if plan.sites else None
         self._runner = GpuRunner(program, driver)
         self._start(plan, self._runner, callbacks)
 

@@ -165,6 +165,13 @@ class CudaDriver:
             if self.times is not None:
                 self.times.append((launch, start, self._event()))
 
+    def call(self, function: str, routine: Callable[..., int], *arguments: Any) -> None:
+        """Calls a library's function in the GPU's context. Raises `HloError` HLO0822 where it reports a failure."""
+        with self._told(f"calling {function}"):
+            status = routine(*arguments)
+        if status:
+            raise error("HLO0822", f"{function} failed with status {status}")
+
     def _event(self) -> Any:
         if self.times is None:
             return None

@@ -155,6 +155,24 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
             ),
         )
     },
+    "fft-expander": {
+        "transform_of_long_lines": (
+            lines(
+                "x: c64[2,1030]",
+                "c64[2,1030] fft(x), fft_type=IFFT, fft_length={1030}",
+                types=("f32",),
+            ),
+            lines(
+                "x: f32[1025]", "c64[513] fft(x), fft_type=RFFT, fft_length={1025}", types=("f32",)
+            ),
+            lines(
+                "x: c64[1024]",
+                "c64[1024] fft(x), fft_type=FFT, fft_length={1024}",
+                types=("f32",),
+                fires=False,
+            ),
+        ),
+    },
     "lapack-expander": {
         "routine_of_a_library": (
             lines(

@@ -52,8 +52,24 @@ _LABELS = "window={size=3x2 stride=2x1 pad=1_1x0_1 rhs_dilate=1x2}, dim_labels=b
 _IMAGE, _FILTER, _RESULT = "T[2,7,8,4]", "T[3,2,4,6]", "T[2,4,7,6]"
 _GROUPS = _LABELS + ", feature_group_count=2"
 
+_SYRK = 'custom_call_target="cusolver_syrk_ffi", api_version=API_VERSION_TYPED_FFI'
+
 CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
     "library-call-expander": {
+        "factor_of_a_library": (
+            lines("a: T[4,3]", "c: T[4,4]", "s t: T[]", f"T[4,4] custom-call(a, c, s, t), {_SYRK}"),
+            lines(
+                "x: T[2,6,4]",
+                '(T[2,6,4], s32[2,4], s32[2,6]) custom-call(x), custom_call_target="LuDecomposition"',
+                types=WIDE,
+            ),
+            lines(
+                "x: T[2,6,4]",
+                '(T[2,6,4], s32[2,4]) custom-call(x), custom_call_target="LuDecomposition"',
+                types=WIDE,
+                fires=False,
+            ),
+        ),
         "product_of_a_library": (
             lines(*_PAIR, _product(_OUT), types=(*FLOATS, *COMPLEX)),
             lines(*_PAIR, _product("T[5,4]", target="gemm", alpha_real=0.5), types=WIDE),

@@ -87,16 +87,46 @@ def _launch(
         plan.add(Launch(_name(kernel), grid, block, tuple(numbers)), access)
 
 
+_WHEELS = {
+    **dict.fromkeys(("cublas", "__cublas"), "nvidia-cublas"),
+    **dict.fromkeys(("cudnn", "__cudnn"), "nvidia-cudnn-cu13"),
+    **dict.fromkeys(("cusolver", "cuhybrid", "lapack", "__cusolver"), "nvidia-cusolver"),
+    "cusparse": "nvidia-cusparse",
+}
+"""Of NVIDIA's libraries, by what targets begin with."""
+
+
 def _no_code(instruction: Instruction, why: str) -> HloError:
     """Names the library of NVIDIA that has the routine."""
     opcode, name = instruction.opcode.name, f"`{instruction.opcode.name}`"
     wheel = "nvidia-cufft" if opcode == "fft" else ""
     if isinstance(instruction, CustomCallOp):
-        name = f"custom call {instruction.custom_call_target}"
-        wheel = "nvidia-cusolver" if named(instruction.custom_call_target) else ""
-    help_ = f"NVIDIA has the routine in the library of its wheel {wheel}, which is not called yet; "
+        target = instruction.custom_call_target
+        name = f"custom call {target}"
+        has_name = named(target) is not None or target in _MATRIX_TARGETS
+        library = next((w for word, w in _WHEELS.items() if target.startswith(word)), "")
+        wheel = library or ("nvidia-cusolver" if has_name else "")
+    help_ = (
+        f"NVIDIA has the routine in the library of its wheel {wheel}, which is not called for it; "
+    )
     run = "it runs on the CPU and the interpreter (`--platform=Host`, `--platform=Interpreter`)"
     return error("HLO0802", f"{name} has no GPU code: {why}", help=help_ * bool(wheel) + run)
+
+
+_MATRIX_TARGETS = frozenset(
+    {
+        "Cholesky",
+        "Eigh",
+        "Geev",
+        "Gees",
+        "Hessenberg",
+        "LuDecomposition",
+        "Schur",
+        "Svd",
+        "Tridiagonal",
+    }
+)
+"""Decompositions that custom calls name without a library."""
 
 
 def _name(op: Operation) -> str:

@@ -233,8 +233,21 @@ def apart(run: Callable[[], tuple[float, str]], limit: int, memory: int) -> tupl
     return used.ru_utime + used.ru_stime, name
 
 
+def is_slow(half: float, whole: float, ratio: float) -> bool:
+    """Whether a program of twice the size takes more than so many times as long."""
+    return whole > 0.3 and whole > ratio * half
+
+
 def rows(
-    form: str, chosen: dict[str, Tool], size: int, limit: int, memory: int, **how: Any
+    form: str,
+    chosen: dict[str, Tool],
+    size: int,
+    *,
+    limit: int,
+    memory: int,
+    ratio: float,
+    tries: int,
+    **how: Any,
 ) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds at half and whole size and result of every tool on a form of program."""
     with tempfile.TemporaryDirectory() as folder:
@@ -249,11 +262,16 @@ def rows(
         for name, tool in chosen.items():
             if name not in THREADED:
                 outcome(tool, tiny, load(tiny).module)  # imports are no cost of a program
-            half, whole = (
-                apart(lambda at=at, tool=tool: outcome(tool, *at, **how), limit, memory)
-                for at in modules
-            )
-            yield name, half[0], whole[0], whole[1]
+            best: list[tuple[float, str]] = []
+            for _ in range(tries):
+                runs = [
+                    apart(lambda at=at, tool=tool: outcome(tool, *at, **how), limit, memory)
+                    for at in modules
+                ]
+                best = [min(pair) for pair in zip(runs, best or runs, strict=True)]
+                if not is_slow(best[0][0], best[1][0], ratio):
+                    break
+            yield name, best[0][0], *best[1]
 
 
 def main() -> int:
@@ -267,6 +285,9 @@ def main() -> int:
         "--size", type=int, default=20_000, help="instructions of the larger program"
     )
     parser.add_argument("--ratio", type=float, default=2.3, help="of seconds that is bad")
+    parser.add_argument(
+        "--tries", type=int, default=3, help="runs of what is bad, the fastest of which count"
+    )
     parser.add_argument("--limit", type=int, default=300, help="seconds of a run")
     parser.add_argument("--memory", type=float, default=20, help="gigabytes of addresses of a run")
     parser.add_argument("--calls", action="store_true", help="count calls instead of seconds")
@@ -295,13 +316,15 @@ def main() -> int:
             form,
             chosen,
             arguments.size,
-            arguments.limit,
-            int(arguments.memory * 2**30),
+            limit=arguments.limit,
+            memory=int(arguments.memory * 2**30),
+            ratio=arguments.ratio,
+            tries=1 if arguments.calls else arguments.tries,
             calls=arguments.calls,
             stack=arguments.stack,
         ):
             ratio = whole / max(half, 1e-9)
-            is_bad = (whole > 0.3 and ratio > arguments.ratio) or not re.fullmatch(
+            is_bad = is_slow(half, whole, arguments.ratio) or not re.fullmatch(
                 r"ok|HLO(?!0901)\d{4}", result
             )
             bad += is_bad

@@ -14,6 +14,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias, cast
 
+from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Operation
 
 from mlirhlo.diagnostics import error
@@ -87,6 +88,12 @@ class Readers:
 
     def of(self, op: Instruction, index: ShapeIndex) -> list[tuple[Instruction, int]]:
         """Readers of the part and the numbers of their operands, in the order of the uses."""
+        if not index and not isinstance(op.output.type, TupleType):
+            return [
+                (use.operation, use.index)
+                for use in op.output.uses
+                if isinstance(use.operation, Instruction) and use.index < len(use.operation.inputs)
+            ]
         known = self._known.get(op)
         if known is None:
             known = self._known[op] = {}

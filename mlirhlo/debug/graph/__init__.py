@@ -85,14 +85,16 @@ def render(
     from mlirhlo.debug.graph.model import Graph
     from mlirhlo.dialects.hlo.build import paused_gc
 
-    chosen = options or GraphOptions()
     with paused_gc():
-        graph = Graph(module)
+        return _rendered(Graph(module), format, options or GraphOptions(), computation)
+
+
+def _rendered(graph: Graph, format: str, chosen: GraphOptions, computation: str | None) -> str:
     match format:
         case "dot":
             return _dot(graph, chosen, computation)
         case "svg":
-            return picture(module, "svg", chosen, computation).decode(errors="replace")
+            return _picture(graph, "svg", chosen, computation).decode(errors="replace")
         case "json":
             from mlirhlo.debug.graph.explorer import print_json
 
@@ -125,9 +127,14 @@ def picture(
     Raises `HloError`: HLO0540 without Graphviz, HLO0541 for names that the module does not have.
     """
     from mlirhlo.debug.graph.model import Graph
+
+    return _picture(Graph(module), format, options or GraphOptions(), computation)
+
+
+def _picture(graph: Graph, format: str, chosen: GraphOptions, computation: str | None) -> bytes:
     from mlirhlo.debug.graph.pictures import picture_of_dot
 
-    return picture_of_dot(_dot(Graph(module), options or GraphOptions(), computation), format)
+    return picture_of_dot(_dot(graph, chosen, computation), format)
 
 
 def _dot(graph: Graph, options: GraphOptions, computation: str | None) -> str:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.hlo.build import paused_gc
 
 if TYPE_CHECKING:
     from mlirhlo.debug.graph import GraphOptions
@@ -39,10 +38,8 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
 
     Raises `HloError` HLO0541 for names the module does not have, HLO0542 without the layout library.
     """
-    with paused_gc():
-        return _page(
-            _data(graph, options, computation), options.label or graph.module.name or "module"
-        )
+    title = options.label or graph.module.name or "module"
+    return _page(_data(graph, options, computation), title)
 
 
 def _data(graph: Graph, options: GraphOptions, computation: str | None) -> dict[str, object]:
@@ -77,7 +74,7 @@ def _data(graph: Graph, options: GraphOptions, computation: str | None) -> dict[
 
 def _page(data: dict[str, object], title: str) -> str:
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True)
-    packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
+    packed = base64.b64encode(gzip.compress(text.encode(), compresslevel=4, mtime=0)).decode()
     script, style = viewer_script(), (_VIEWER / "viewer.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"

@@ -55,7 +55,7 @@ class StageWriter:
         numbers: list[int] = []
         texts = [graph.text(node) for node in graph.nodes]
         by_index: dict[int, int] = {}
-        fresh: list[tuple[int, Node]] = []
+        fresh: list[tuple[int, Node, Record]] = []
         for computation in graph.computations:
             # What an instruction costs depends on what it calls, though its text be the same.
             places = tuple(
@@ -73,8 +73,8 @@ class StageWriter:
             by_index[computation.index] = number
             numbers.append(number)
         costs = costs_of(graph) if fresh else {}
-        for place, node in fresh:
-            self.records[place] = _record(graph, node, texts[node.index], costs)
+        for place, node, key in fresh:
+            self.records[place] = _record(graph, node, key, costs)
         self.stages.append(
             {
                 "label": label,
@@ -107,7 +107,7 @@ class StageWriter:
         node: Node,
         texts: Sequence[str],
         called: dict[int, int],
-        fresh: list[tuple[int, Node]],
+        fresh: list[tuple[int, Node, Record]],
     ) -> int:
         """The number of an instruction's record; the record of a new one is written later."""
         key = (
@@ -119,7 +119,7 @@ class StageWriter:
         number = self._record_numbers.setdefault(key, len(self.records))
         if number == len(self.records):
             self.records.append(())
-            fresh.append((number, node))
+            fresh.append((number, node, key))
         return number
 
     def data(self, title: str, module: str) -> dict[str, object]:
@@ -153,8 +153,12 @@ def _listing(graph: Graph, texts: Sequence[str]) -> Listing:
     return builder.build()
 
 
-def _record(graph: Graph, node: Node, text: str, costs: Mapping[int, Cost]) -> Record:
-    cost = costs.get(node.index, Cost())
+_UNKNOWN = Cost()
+
+
+def _record(graph: Graph, node: Node, key: Record, costs: Mapping[int, Cost]) -> Record:
+    text, source, category = key[:3]
+    cost = costs.get(node.index, _UNKNOWN)
     return (
         node.name,
         node.opcode,
@@ -164,9 +168,9 @@ def _record(graph: Graph, node: Node, text: str, costs: Mapping[int, Cost]) -> R
         tuple(graph.nodes[index].name for index in node.control),
         tuple(graph.computations[index].name for index in node.calls),
         node.metadata.op_name,
-        graph.source(node),
+        source,
         str(node.op.sharding) if node.op.sharding is not None else "",
-        _category(graph, node),
+        category,
         byte_size(node.shape),
         cost.operations,
         cost.accessed,

@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_traffic.py [--only=PART] [--gpu=h100]
 
-Traffic is 32 bytes times the sectors that requests touch, the least is the bytes of arguments and results. Requests are
+Traffic is the sectors of 32 bytes that requests touch, the least is those that arguments and results fill. Requests are
 coalesced as far as they touch no more sectors than the bytes that their lanes read or write fill: `fill` is that part.
 """
 
@@ -24,6 +24,8 @@ import mlirhlo  # noqa: E402
 from mlirhlo.interp.fake_data import make_fake_arguments  # noqa: E402
 from mlirhlo.simulator.report import Figures  # noqa: E402
 
+SECTOR = 32
+"""Bytes."""
 COMBINERS = """
 add { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT c = TYPE[] add(a, b) }
 maximum { a = TYPE[] parameter(0) b = TYPE[] parameter(1) ROOT c = TYPE[] maximum(a, b) }
@@ -44,7 +46,7 @@ class Row:
     """What a kernel did."""
 
     ratio: float
-    """Traffic to the bytes of arguments and results."""
+    """Traffic to the sectors of arguments and results."""
     fill: float
     """Bytes of lanes to bytes of the sectors they touch."""
     conflicts: int
@@ -289,11 +291,11 @@ def measure(kernel: Kernel, gpu: str = "h100") -> Row:
     )
     assert not executable.findings, executable.findings
     total = sum((one.figures for one in executable.figures), Figures())
-    least = sum(np.asarray(array).nbytes for array in (*inputs, result))
-    moved = 32 * total.global_memory.sectors
+    least = sum(-(-np.asarray(array).nbytes // SECTOR) for array in (*inputs, result))
+    moved = total.global_memory.sectors
     lanes = total.global_memory.bytes_read + total.global_memory.bytes_written
     conflicts = total.shared_memory.bank_conflicts
-    return Row(moved / least, lanes / moved, conflicts, total.warp_instructions)
+    return Row(moved / least, lanes / (moved * SECTOR), conflicts, total.warp_instructions)
 
 
 def main() -> None:

@@ -29,7 +29,9 @@ class Schedule:
     vector: int = 0
     """Neighbours that a thread computes at once."""
     row_threads: int = 0
-    """Threads that fold one row together."""
+    """Threads that fold one row together, or read a run of a box."""
+    column_threads: int = 0
+    """Threads that write a run of a box together."""
     parts: int = 0
     """Blocks that share a row or column, or the terms of a product."""
     rows: int = 0
@@ -50,6 +52,10 @@ class Schedule:
     """Elements of the results that a block computes, along each group of dimensions."""
     pitches: tuple[int, ...] = ()
     """Distances of neighbours along those groups in shared memory."""
+    is_across: int = 0
+    """1 where threads of a warp take runs of a box that are neighbours in the other array."""
+    swizzle: tuple[int, ...] = ()
+    """Of indices `i` of shared memory: `every`, `count` and `unit`; `i` is xored with `i / every % count * unit`."""
 
     def attribute(self) -> DictionaryAttr:
         """As it stands on an op."""
@@ -73,9 +79,9 @@ def _read(key: str, attribute: Attribute) -> str | int | tuple[int, ...] | None:
     match key, attribute:
         case (("kind" | "format"), StringAttr()):
             return attribute.data
-        case "tile" | "pitches", DenseArrayBase():
+        case "tile" | "pitches" | "swizzle", DenseArrayBase():
             return tuple(cast(Any, attribute).get_values())
-        case (("kind" | "format" | "tile" | "pitches"), _):
+        case (("kind" | "format" | "tile" | "pitches" | "swizzle"), _):
             return None
         case _, IntegerAttr():
             return attribute.value.data

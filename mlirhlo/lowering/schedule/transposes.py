@@ -8,7 +8,7 @@ from math import prod
 from mlirhlo.dialects.structured import KernelOp, MapOp
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, schedule_of
-from mlirhlo.lowering.schedule.banks import Placing, placing_of
+from mlirhlo.lowering.schedule.banks import placing_of
 from mlirhlo.lowering.schedule.boxes import boxes_of, crossing_of
 
 _THREADS = 256
@@ -28,17 +28,16 @@ def map_transposes(kernel: KernelOp, device: GpuDevice) -> None:
         boxes = [] if crossing is None else boxes_of(crossing, device)
         if crossing is None or not boxes:
             continue
-        placings: dict[tuple[int, ...], Placing] = {}
-        for box in boxes[:_TRIES]:
-            placings[box] = placing_of(crossing, box)
-            if not placings[box].waits:
-                break
-        box = min(placings, key=lambda box: placings[box].waits)
+        limit = device.shared_memory_per_block_optin
+        box, placing = placing_of(crossing, boxes[:_TRIES], limit)
         op.attributes[SCHEDULE] = replace(
             schedule,
             kind="transpose",
             threads=min(_THREADS, -(-prod(box) // _WARP) * _WARP),
-            row_threads=placings[box].width,
+            row_threads=placing.widths[0],
+            column_threads=placing.widths[1],
+            is_across=int(placing.is_across),
             tile=box,
-            pitches=placings[box].pitches,
+            pitches=placing.pitches,
+            swizzle=placing.swizzle,
         ).attribute()

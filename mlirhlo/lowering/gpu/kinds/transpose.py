@@ -2,7 +2,7 @@
 
 A block computes a box of the results (`schedule/boxes.py`). It reads the runs of the box that lie together in what is
 read, and writes those that lie together in the results. Threads of a warp move neighbours of a run, from the start of a
-sector on; runs of shared memory are padded so that they meet no bank twice on either way.
+sector on; in shared memory runs are padded or swizzled so that they meet no bank twice on either way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
@@ -22,6 +23,7 @@ from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launch
 from mlirhlo.lowering.hlo_to_loops.elements import memory_type, to_register
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.banks import elements_of, orders_of
 from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run, crossing_of
 
 _WARP = 32
@@ -46,8 +48,8 @@ def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> No
     b = plan.begin(inputs_of(plan, [op]), op.outputs)
     box = _Box(b, crossing, schedule)
     buffers, memory = box.buffers(plan.device.shared_memory_per_block)
-    pitches = {g: n for g, n in enumerate(schedule.pitches) if n}
-    reading = Walk.of(box, crossing.run_read(box.tile), crossing.order)
+    orders = orders_of(crossing, is_across=bool(schedule.is_across))
+    reading = Walk.of(box, crossing.run_read(box.tile), orders[0])
     for (value, _, start), buffer in zip(crossing.reads, buffers, strict=True):
         element = array(value).element_type
         source = b.flat(b.memory[plan.numbers[value]])
@@ -59,34 +61,29 @@ def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> No
             buffer: SSAValue = buffer,
         ) -> None:
             number = b.load(source, [linear])
-            b.store(number, buffer, [_dotted(b, at, pitches)])
+            b.store(number, buffer, [box.place(at)])
 
         sector = SECTOR // element.byte_size
         box.walk(reading, crossing.strides, start, sector, schedule.row_threads, bring)
     b.barrier()
     sizes = [array(v).element_type.byte_size for v in op.outputs]
-    inner_first = range(len(crossing.sizes) - 1, -1, -1)
-    writing = Walk.of(box, crossing.run_written(box.tile), inner_first)
+    writing = Walk.of(box, crossing.run_written(box.tile), orders[1])
 
     def compute(at: Mapping[int, Index], linear: Index) -> None:
         indices = box.indices(at, op.space)
         b.e.know_linear(indices, op.space, linear)
+        place = box.place(at)
         for (value, map_, _), buffer in zip(crossing.reads, buffers, strict=True):
-            number = b.load(buffer, [_dotted(b, at, pitches)])
+            number = b.load(buffer, [place])
             element = to_register(b, number, array(value).element_type)
             b.e.know_read(value, b.e.mapped(map_, indices, op.space), (element,))
         for value in op.outputs:
             b.write(value, indices, b.e.at(value, indices))
 
-    box.walk(writing, crossing.steps, 0, SECTOR // max(sizes), _WARP, compute)
+    box.walk(
+        writing, crossing.steps, 0, SECTOR // max(sizes), schedule.column_threads or _WARP, compute
+    )
     b.launch(box.blocks, schedule.threads, memory)
-
-
-def _dotted(b: LaunchBuilder, at: Mapping[int, Index], strides: Mapping[int, int]) -> Index:
-    total: Index = 0
-    for group, stride in strides.items():
-        total = b.add(total, b.mul(at[group], stride))
-    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ class Walk:
 
     @staticmethod
     def of(box: _Box, run: Run, order: Sequence[int]) -> Walk:
-        """By the groups of dimensions of an array, the innermost first."""
+        """By groups of dimensions in this order, the innermost first."""
         others = tuple(g for g in reversed(order) if g not in run.dims and box.tile[g] > 1)
         return Walk(run, others, prod(box.tile[g] for g in others))
 
@@ -111,7 +108,7 @@ class _Box:
 
     def __init__(self, b: LaunchBuilder, crossing: Crossing, schedule: Schedule) -> None:
         self.b, self.crossing = b, crossing
-        self.tile, self.pitches = schedule.tile, schedule.pitches
+        self.tile, self.pitches, self.swizzle = schedule.tile, schedule.pitches, schedule.swizzle
         self.threads = schedule.threads
         counts = [-(-n // t) for n, t in zip(crossing.sizes, self.tile, strict=True)]
         self.blocks = prod(counts)
@@ -122,8 +119,7 @@ class _Box:
     def buffers(self, limit: int) -> tuple[list[SSAValue], int]:
         """Shared memory of what is read, and its bytes where blocks have less by default."""
         b = self.b
-        sides = zip(self.tile, self.pitches, strict=True)
-        count = 1 + sum((t - 1) * pitch for t, pitch in sides)
+        count = elements_of(self.tile, self.pitches, self.swizzle)
         elements = [array(v).element_type for v, _, _ in self.crossing.reads]
         if count * sum(element.byte_size for element in elements) <= limit:
             return [b.shared([count], memory_type(element)) for element in elements], 0
@@ -133,6 +129,19 @@ class _Box:
             views.append(b.view(whole, start, [count], memory_type(element)))
             start += -(-count * element.byte_size // _ALIGNED) * _ALIGNED
         return views, start
+
+    def place(self, at: Mapping[int, Index]) -> Index:
+        """The index in shared memory of an element of the box."""
+        b = self.b
+        total: Index = 0
+        for group, pitch in enumerate(self.pitches):
+            if pitch:
+                total = b.add(total, b.mul(at[group], pitch))
+        if not self.swizzle:
+            return total
+        every, count, unit = self.swizzle
+        mask = b.mul(b.rem(b.div(total, every), count), unit)
+        return b.integer(arith.XOrIOp, b.index(total), b.index(mask))
 
     def indices(self, at: Mapping[int, Index], space: Sequence[int]) -> tuple[Index, ...]:
         """The indices in the op's space at indices of the box."""
@@ -164,24 +173,34 @@ class _Box:
         base: Index = start
         for group, stride in enumerate(strides):
             base = b.add(base, b.mul(self.origin[group], stride))
-        rounds = -(-walk.count // step)
+        side = max(_WARP // width, 1)
+        rows = -(-walk.count // side) * side
+        # Threads without a run of their own share the longer ones.
+        is_shared = chunks > 1 and (walk.count < step or chunks > _UNROLLED)
+        items, apiece = (rows * chunks, 1) if is_shared else (walk.count, chunks)
+        rounds = -(-items // step)
+        is_open = slots < chunks * width or rounds * step > rows * chunks
 
         def one(number: Index) -> None:
-            at, tests = self._run(walk, b.add(first, b.mul(number, step)), rounds * step)
+            item = b.add(first, b.mul(number, step))
+            begin: Index = 0
+            if is_shared:
+                item, begin = b.rem(item, rows), b.mul(b.div(item, rows), width)
+            at, tests = self._run(walk, item, rows if is_shared else rounds * step)
             linear = base
             for group, index in at.items():
                 linear = b.add(linear, b.mul(index, strides[group]))
             shift = 0 if run.is_aligned else b.rem(linear, sector)
-            for chunk in range(chunks):
-                place = b.sub(b.add(lane, chunk * width), shift)
-                inside = tests + self._ends(run, place, slots < chunks * width or bool(shift))
+            for chunk in range(apiece):
+                place = b.sub(b.add(lane, b.add(begin, chunk * width)), shift)
+                inside = tests + self._ends(run, place, is_open or bool(shift))
                 test = inside[0] if inside else None
                 for other in inside[1:]:
                     test = b.andi(test, other) if test is not None else other
                 with nullcontext() if test is None else b.if_(test), b.e.scope():
                     body({**at, **self._in_run(run, place)}, b.add(linear, place))
 
-        if rounds * chunks <= _UNROLLED:
+        if rounds * apiece <= _UNROLLED:
             for number in range(rounds):
                 one(number)
             return

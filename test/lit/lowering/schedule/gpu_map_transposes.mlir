@@ -1,7 +1,7 @@
 // RUN: hlo-opt --passes=gpu-map-to-grid,gpu-map-transposes %s | filecheck %s
 
 // CHECK-LABEL: @transposed
-// CHECK: structured.schedule = {launch = 0 : i64, kind = "transpose", threads = 256 : i64, row_threads = 32 : i64, tile = array<i64: 32, 32>, pitches = array<i64: 1, 33>}
+// CHECK: structured.schedule = {launch = 0 : i64, kind = "transpose", threads = 256 : i64, row_threads = 32 : i64, column_threads = 32 : i64, tile = array<i64: 32, 32>, pitches = array<i64: 1, 33>}
 structured.kernel @transposed(%x: tensor<64x48xf32>) -> tensor<48x64xf32> {
   %r = structured.map ins(%x : tensor<64x48xf32>) maps [affine_map<(d0, d1) -> (d1, d0)>] -> tensor<48x64xf32> {
   ^bb0(%a: tensor<f32>):

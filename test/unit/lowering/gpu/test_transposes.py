@@ -63,21 +63,26 @@ def module(seed):
     "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 60))]
 )
 def test_transposed_slices(seed):
-    """Whatever is read across, the results are right, and nothing is found."""
-    run(module(seed))
+    """Whatever is read across, the results are right, nothing is found, and nothing waits for a bank."""
+    text = module(seed)
+    figures = run(text)
+    if "s8[" not in text:
+        assert not figures.shared_memory.bank_conflicts
 
 
 SHAPES = [
     ((256, 512), (1, 0)), ((70, 96), (1, 0)), ((129, 65), (1, 0)), ((1000, 8), (1, 0)),
     ((3, 2000), (1, 0)), ((6, 40, 72), (2, 1, 0)), ((6, 40, 72), (1, 0, 2)), ((4, 32, 8, 60), (0, 2, 1, 3)),
-    ((150, 129), (1, 0)), ((5, 7, 11, 13), (3, 1, 0, 2)),
+    ((150, 129), (1, 0)), ((5, 7, 11, 13), (3, 1, 0, 2)), ((100, 300), (1, 0)), ((6, 40, 72), (1, 2, 0)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("type_", ["f32", pytest.param("f16", marks=pytest.mark.slow), "s8"])
+@pytest.mark.parametrize(
+    "type_", ["f32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("f16", "f64")), "s8"]
+)
 @pytest.mark.parametrize(("sizes", "order"), SHAPES)
 def test_traffic(sizes, order, type_):
-    """Sectors are moved once, aligned or not, and whole boxes of whole words wait for no bank."""
+    """Sectors are moved once, aligned or not, and nothing waits for a bank but where bytes cross ends of odd lines."""
     source, result = (",".join(map(str, s)) for s in (sizes, [sizes[d] for d in order]))
     dims = ",".join(map(str, order))
     text = f"""HloModule m
@@ -88,7 +93,5 @@ ENTRY e {{
     figures = run(text)
     least = 2 * prod(sizes) * SIZES[type_]
     assert 32 * figures.global_memory.sectors <= 1.05 * least
-    requests = figures.shared_memory.requests
-    assert figures.shared_memory.bank_conflicts <= 0.4 * requests  # no pitch suits all odd boxes
-    if all(n % 8 == 0 for n in sizes) and type_ == "f32":
-        assert not figures.shared_memory.bank_conflicts
+    waits = figures.shared_memory.bank_conflicts
+    assert waits <= (0.1 * figures.shared_memory.requests if type_ == "s8" else 0)

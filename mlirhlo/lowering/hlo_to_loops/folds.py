@@ -7,6 +7,8 @@ the output's most minor dimension. Shapes worth more have kernels of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
+from math import prod
 from typing import Any, cast
 
 from mlirhlo.diagnostics import error
@@ -27,6 +29,10 @@ from mlirhlo.lowering.hlo_to_loops.folding import Step, fold
 from mlirhlo.lowering.hlo_to_loops.movement import array
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, fold_windows, inside
+
+
+MAX_UNROLLED_PRODUCTS = 8
+"""Of a dot whose element is written out without a loop."""
 
 
 def callee(op: Instruction, name: str) -> ComputationOp:
@@ -147,7 +153,13 @@ def _dot(e: Elements, op: DotOp, place: Place) -> Value:
         return [product_sum(inner, values[0], x, y, element)]
 
     sizes = [left.dimensions[d] for d in op.lhs_contracting_dims]
-    (total,) = fold(e, sizes, [zero_element(e, element)], step)
+    if prod(sizes) <= MAX_UNROLLED_PRODUCTS:
+        inner = e.scope()
+        total = zero_element(e, element)
+        for indices in product(*map(range, sizes)):
+            (total,) = step(inner, [Coordinate(i) for i in indices], [total])
+    else:
+        (total,) = fold(e, sizes, [zero_element(e, element)], step)
     return convert(e.b, total, element, result.element_type)
 
 

@@ -135,3 +135,42 @@ def test_any_dimension_numbers(data: st.DataObject) -> None:
                 attributes.append(f"{side}_{name}_dims={{{','.join(map(str, numbers))}}}")
     shape = _in_any_layout(element, [*batch, *free[0], *free[1]], data)
     agrees(", ".join([f"{shape} dot({', '.join(operands)})", *attributes]))
+
+
+SHALLOW = {
+    "matrix times matrix": ("f32[37,D]", "f32[D,70]", "1", "0"),
+    "transposed left operand": ("f32[D,37]", "f32[D,70]", "0", "0"),
+    "two depth dimensions": ("f32[37,D,1]", "f32[D,1,70]", "1,2", "0,1"),
+}
+
+
+@pytest.mark.parametrize("depth", [1, 3, 5, 6])
+@pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "s32", "c64"])
+@pytest.mark.parametrize("form", SHALLOW)
+def test_few_products_for_each_element(form: str, element: str, depth: int) -> None:
+    left, right, lhs, rhs = SHALLOW[form]
+    left, right = (t.replace("f32", element).replace("D", str(depth)) for t in (left, right))
+    agrees(f"""HloModule m
+ENTRY e {{
+  x = {left} parameter(0)
+  y = {right} parameter(1)
+  d = {element}[37,70] dot(x, y), lhs_contracting_dims={{{lhs}}}, rhs_contracting_dims={{{rhs}}}
+  ROOT r = {element}[37,70] add(d, d)
+}}
+""")
+
+
+@pytest.mark.parametrize(
+    ("depth", "algorithm", "is_elementwise"),
+    [(1, "", True), (5, "", True), (6, "", False), (3, ", algorithm=dot_bf16_bf16_f32", False)],
+)
+def test_few_products_are_not_packed(depth: int, algorithm: str, is_elementwise: bool) -> None:
+    """They are computed as elementwise instructions are, without micro-kernels or a workspace."""
+    text = loops(f"""HloModule m
+ENTRY e {{
+  x = f32[400,{depth}] parameter(0)
+  y = f32[{depth},300] parameter(1)
+  ROOT d = f32[400,300] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{algorithm}
+}}
+""")
+    assert ("@tile_" not in text) == is_elementwise

@@ -13,6 +13,7 @@
 | `tiles`, `tile_registers` | micro-kernels, shared by all contractions of a module |
 | `blocked`, `block` | kernels: tasks in parallel, blocks of the depth, panels, tiles |
 | `small` | few products for each place of a batch |
+| `shallow` | few products for each element of long rows |
 | `inner` | few rows whose right operand runs along the depth |
 | `finish` | conversion, fused instructions, the store |
 | `kernels` | which instructions and fusions are built so |

@@ -36,10 +36,12 @@ from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
     window_step,
     windowed,
 )
+from mlirhlo.lowering.hlo_to_loops.contractions.shallow import is_shallow
 from mlirhlo.lowering.hlo_to_loops.contractions.small import is_small, small_kernel
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import unit_type
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order, register_type
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
+from mlirhlo.lowering.hlo_to_loops.kernels import computed
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.hlo_to_loops.symbols import reads_of
 from mlirhlo.lowering.target import current
@@ -79,6 +81,8 @@ def blocked_kernel(
         if len(contractions) == 1:
             if is_small(plain := replace(c, arithmetic=one_by_one(c.arithmetic)), function, lanes):
                 return small_kernel(function, plain, lanes)
+            if is_shallow(c, lanes):
+                return computed(name, outputs, operands)
             if (inner := inner_of(c, lanes)) is not None:
                 return inner_kernel(function, inner, lanes)
         finisher = Finisher(function, c, lanes)

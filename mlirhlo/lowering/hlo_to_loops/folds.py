@@ -30,7 +30,6 @@ from mlirhlo.lowering.hlo_to_loops.movement import array
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate
 from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, fold_windows, inside
 
-
 MAX_UNROLLED_PRODUCTS = 8
 """Of a dot whose element is written out without a loop."""
 

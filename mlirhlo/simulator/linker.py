@@ -88,6 +88,8 @@ class Code:
 
 
 SYNCHRONISING = frozenset({"fence", "membar", "mbarrier", "barrier"})
+_ASYNC = frozenset({"wgmma", "tcgen05"})
+"""Opcodes that read shared memory through the asynchronous proxy."""
 ATOMIC = frozenset({"atom", "red", "multimem"})
 ORDERS = frozenset({"acquire", "release", "acq_rel"})
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release"})
@@ -213,7 +215,14 @@ class Linker:
         names: dict[str, Names],
         functions: dict[str, Linked],
     ) -> Code:
-        from mlirhlo.simulator.meanings import MEANINGS, accumulators_of, leave_function, waited_for
+        from mlirhlo.simulator.meanings import (
+            MEANINGS,
+            accumulators_of,
+            leave_function,
+            loaded_of,
+            loads_waited_for,
+            waited_for,
+        )
 
         sizes = {variable.name: extent for variable, _, extent in parameters}
         assembler = Assembler(sizes, functions, self._callers())
@@ -222,6 +231,7 @@ class Linker:
         for name in self.order:
             flat = self.program.flat(name)
             accumulators = accumulators_of(flat.instructions)
+            loaded = loaded_of(flat.instructions)
             for op in flat.instructions:
                 assembler.at(op, len(run), names[name], self.starts[name])
                 meaning = MEANINGS.get(op.opcode)
@@ -230,6 +240,8 @@ class Linker:
                 step = _refreshed(assembler, op, meaning(assembler))
                 if accumulators:
                     step = waited_for(assembler, accumulators, step)
+                if loaded:
+                    step = loads_waited_for(assembler, loaded, step)
                 run.append(_guarded(assembler, op, step))
                 instructions.append(op)
                 of.append(names[name])
@@ -259,7 +271,7 @@ class Linker:
             _granule(instructions),
             any(op.opcode in ATOMIC or STRONG & set(op.modifiers) for op in instructions),
             any(op.opcode in SYNCHRONISING or ORDERS & set(op.modifiers) for op in instructions),
-            any(op.opcode == "wgmma" or "bulk" in op.modifiers for op in instructions),
+            any(op.opcode in _ASYNC or "bulk" in op.modifiers for op in instructions),
             assembler.returning,
             {name: assembler.recursion(name) for name in recursive},
             frame,

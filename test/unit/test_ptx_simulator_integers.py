@@ -291,6 +291,6 @@ def test_every_opcode_of_the_table_has_a_meaning_or_is_refused() -> None:
 
     textures = {"istypep", "suld", "suq", "sured", "sust", "tex", "tld4", "txq"}
     stacks = {"alloca", "stackrestore", "stacksave"}
-    others = {"clusterlaunchcontrol", "tcgen05", "tensormap"}
+    others = {"clusterlaunchcontrol", "tensormap"}
     assert set(FORMS) - set(MEANINGS) == textures | stacks | others
     assert set(MEANINGS) <= set(FORMS)

@@ -22,15 +22,25 @@ from mlirhlo.simulator.meanings import (
     multimem,
     proxies,
     synchronisation,
+    tensor_memory,
+    tensor_products,
     video,
     wgmma,
     wmma,
 )
 from mlirhlo.simulator.meanings.control import leave_function
 from mlirhlo.simulator.meanings.registry import MEANINGS
+from mlirhlo.simulator.meanings.tensor_memory import loaded_of, loads_waited_for
 from mlirhlo.simulator.meanings.wgmma import accumulators_of, waited_for
 
-__all__ = ["MEANINGS", "accumulators_of", "leave_function", "waited_for"]
+__all__ = [
+    "MEANINGS",
+    "accumulators_of",
+    "leave_function",
+    "loaded_of",
+    "loads_waited_for",
+    "waited_for",
+]
 
 _FAMILIES = (
     *(
@@ -50,6 +60,7 @@ _FAMILIES = (
         mbarriers,
         memory,
     ),
-    *(moves, multimem, proxies, synchronisation, video, wgmma, wmma),
+    *(moves, multimem, proxies, synchronisation, tensor_memory, tensor_products),
+    *(video, wgmma, wmma),
 )
 """Importing a family registers its opcodes."""

@@ -45,6 +45,8 @@ def elements(words: Array, name: str) -> Array:
     """The values in the words of a last axis, as doubles or integers; that axis grows."""
     if name == "f64":
         return words.view(np.float64)
+    if name == "b32":
+        return words
     if name == "tf32":
         return decode(words, "tf32")
     if name in ("s4", "u4"):

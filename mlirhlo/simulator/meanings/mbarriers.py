@@ -267,7 +267,7 @@ def _wait(assembler: Assembler) -> Run:
     tries = POLLS_BEFORE_DEADLOCK // 2 if assembler.has("try_wait") else 0
 
     def run(cohort: Cohort, lanes: Lanes) -> Split | None:
-        from mlirhlo.simulator.meanings import transfers
+        from mlirhlo.simulator.meanings import tensor_memory, transfers
 
         objects, index = objects_of(cohort), locate(cohort, lanes)
         _check_visible(cohort, lanes, index)
@@ -278,7 +278,9 @@ def _wait(assembler: Assembler) -> Run:
             if parity and int(values.max()) > 1:
                 raise objects.wrong(place, lane, f"waiting for parity {int(values.max())}")
             complete = _complete(barrier, values, parity=parity)
-            if not complete.all() and transfers.complete_for(cohort, place):
+            if not complete.all() and (
+                transfers.complete_for(cohort, place) | tensor_memory.complete_for(cohort, place)
+            ):
                 complete = _complete(barrier, values, parity=parity)
             cohort.slots[done][group] = complete
             ready = sets.narrow(group, complete)

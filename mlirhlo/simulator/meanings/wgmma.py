@@ -157,6 +157,8 @@ def _product(assembler: Assembler) -> Run:
 
     def body(cohort: Cohort, lanes: Lanes) -> None:
         _check(cohort, lanes)
+        if (trans_a or trans_b) and width != 16:
+            raise _wrong(cohort, f"operands of {width} bits cannot be transposed")
         products = products_of(cohort)
         for name in names:
             started = products.started.setdefault(name, np.zeros(cohort.count, np.int64))
@@ -167,19 +169,10 @@ def _product(assembler: Assembler) -> Run:
             words = words_of(cohort, lanes, a)
             left = gather_a(words, 16, type_a).reshape(len(first), 64, depth)
         else:
-            left = _operand(
-                cohort,
-                first,
-                cohort.slots[a[0]][first],
-                64,
-                depth,
-                width,
-                type_a,
-                transposed=trans_a,
-            )
-        right = _operand(
-            cohort, first, cohort.slots[b][first], columns, depth, width, type_b, transposed=trans_b
-        )
+            at = cohort.slots[a[0]][first]
+            left = operand(cohort, first, at, (64, depth), width, type_a, transposed=trans_a)
+        at = cohort.slots[b][first]
+        right = operand(cohort, first, at, (columns, depth), width, type_b, transposed=trans_b)
         total = np.matmul(left * signs[0], right.transpose(0, 2, 1) * signs[1])
         fragments = _fragments(total, columns)
         if scale_d is not None:
@@ -219,20 +212,22 @@ def _check(cohort: Cohort, lanes: Lanes) -> None:
         )
 
 
-def _operand(
+def operand(
     cohort: Cohort,
     lanes: Array,
     descriptors: Array,
-    rows: int,
-    depth: int,
+    sizes: tuple[int, int],
     width: int,
     name: str,
     *,
-    transposed: bool,
+    transposed: bool = False,
+    is_checked: bool = True,
 ) -> Array:
-    """An operand in shared memory, as groups × rows × k."""
-    if transposed and width != 16:
-        raise _wrong(cohort, f"operands of {width} bits cannot be transposed")
+    """An operand in shared memory, one for each of some threads, as threads × rows × k.
+
+    `is_checked`: whether the read is judged.
+    """
+    rows, depth = sizes
     offsets = np.stack(
         [
             _addresses(int(one), rows, depth, width // 8, transposed=transposed)
@@ -242,17 +237,18 @@ def _operand(
     limit = cohort.launch.shared_bytes
     size = width // 8
     if int(offsets.max()) > limit - size:
-        raise _wrong(
-            cohort,
-            f"its descriptor reaches byte {int(offsets.max())} of shared memory, which has {limit} bytes",
-        )
+        op = cohort.code.instructions[cohort.pc]
+        message = f"its descriptor reaches byte {int(offsets.max())} of shared memory, which has {limit} bytes"
+        raise HloError(Diagnostic("HLO0786", f"{op.opcode}: {message}", place_at(cohort)))
     index: Index = cohort.shared_base[lanes][:, None] + offsets
     flat = index.reshape(-1)
-    readers = np.repeat(lanes, offsets.shape[1])
-    check_states(cohort, readers, flat, size, write=False)
-    check_async_read(cohort, flat, size, "wgmma.mma_async")
-    if cohort.races is not None and cohort.races.shift <= size.bit_length() - 1:
-        cohort.races.read(flat, size, readers)
+    if is_checked:
+        readers = np.repeat(lanes, offsets.shape[1])
+        check_states(cohort, readers, flat, size, write=False)
+        op = cohort.code.instructions[cohort.pc]
+        check_async_read(cohort, flat, size, f"{op.opcode}.{op.modifiers[0]}")
+        if cohort.races is not None and cohort.races.shift <= size.bit_length() - 1:
+            cohort.races.read(flat, size, readers)
     values = cohort.arena.view(np.dtype(f"u{size}"))[flat // size].reshape(len(lanes), -1)
     return elements(np.ascontiguousarray(values), name).reshape(len(lanes), rows, depth)
 

@@ -36,7 +36,10 @@ class Liveness:
     """Live parts of one module."""
 
     _computations: dict[str, ComputationOp]
-    _parents: dict[str, list[Instruction]] = field(default_factory=dict[str, list[Instruction]])
+    _parents: dict[str, list[tuple[Instruction, int]]] = field(
+        default_factory=dict[str, list[tuple[Instruction, int]]]
+    )
+    """By name of a computation, who calls it, and as which of its computations."""
     _live: set[tuple[SSAValue, ShapeIndex]] = field(
         default_factory=set[tuple[SSAValue, ShapeIndex]]
     )
@@ -49,8 +52,8 @@ class Liveness:
         """Liveness of `module` as it is now."""
         self = Liveness(module.by_name())
         for op in module.instructions:
-            for name in op.called_computations:
-                self._parents.setdefault(name, []).append(op)
+            for at, name in enumerate(op.called_computations):
+                self._parents.setdefault(name, []).append((op, at))
         self._mark_all(module.entry.root)
         effects = SideEffects.of(module)
         for op in module.instructions:
@@ -112,7 +115,7 @@ class Liveness:
         computation = op.parent_op()
         assert isinstance(computation, ComputationOp)
         name, number = computation.computation_name, op.parameter_number
-        for caller in self._parents.get(name, ()):
+        for caller, at in self._parents.get(name, ()):
             match caller:
                 case WhileOp():
                     # What the body or condition reads was given at first, then made by the body.
@@ -120,9 +123,7 @@ class Liveness:
                 case CallOp() | FusionOp():
                     self._mark_value(caller.inputs[number], index)
                 case ConditionalOp():
-                    for branch, called in enumerate(caller.called_computations):
-                        if called == name:
-                            self._mark_value(caller.inputs[1 + branch], index)
+                    self._mark_value(caller.inputs[1 + at], index)
                 case _:
                     for value in caller.inputs:
                         self._mark_all(cast(Instruction, value.owner))

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import SSAValue
 
+from mlirhlo.analysis.dataflow import Readers
 from mlirhlo.dialects.hlo.attributes.base import symbols_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
+from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+
     from mlirhlo.dialects.hlo.ops.control_flow import GetTupleElementOp, ParameterOp
     from mlirhlo.dialects.hlo.ops.data_movement import (
         DynamicSliceOp,
@@ -92,6 +96,7 @@ def demands_on(
     callers = _callers(module)
     computations = module.by_name()
     entered = {name: computation.parameters for name, computation in computations.items()}
+    readers = Readers()
     found: dict[tuple[int, tuple[int, ...]], Demands] = {}
     for number, source in enumerate(values):
         # Parts are told apart on the way: every position carries the part it started from.
@@ -103,15 +108,12 @@ def demands_on(
             if (value, index, part) in seen:
                 continue
             seen.add((value, index, part))
-            for use in value.uses:
-                user, place = use.operation, use.index
-                if isinstance(user, ReturnOp):
-                    computation = cast(ComputationOp, user.parent_op())
-                    for result, inner in _results(callers.get(computation.computation_name, ())):
-                        pending.append(((result, (*inner, *index)), part, is_direct))
-                    continue
-                if not isinstance(user, Instruction) or place >= len(user.inputs):
-                    continue
+            owner = cast(Instruction, value.owner)
+            computation = cast(ComputationOp, owner.parent_op())
+            if computation.root is owner:
+                for result, inner in _results(callers.get(computation.computation_name, ())):
+                    pending.append(((result, (*inner, *index)), part, is_direct))
+            for user, place in readers.of(owner, index):
                 if user.opcode.name == "get-tuple-element" and not index:
                     # A part of the value itself: from here on the part is what is followed.
                     step = cast("GetTupleElementOp", user).index
@@ -150,7 +152,7 @@ def _flow(
     """Where the elements of operand `place` go: value, index, whether they keep their shape."""
     opcode, result = op.opcode.name, op.results[0]
     if opcode in _SAME or place in _SOME.get(opcode, ()):
-        keeps = op.input_shapes[place] == op.shape
+        keeps = shape_of(op.inputs[place].type) == op.shape
         yield result, index, keeps or opcode in ("copy", "convert", "opt-barrier", "select")
     elif opcode == "tuple":
         yield result, (place, *index), True
@@ -181,7 +183,10 @@ def _entered(op: Instruction, place: int) -> tuple[str, ...]:
     if opcode in ("call", "fusion", "async-start", "while"):
         return op.called_computations
     if opcode == "conditional" and place > 0:
-        return op.called_computations[place - 1 : place]
+        if (branches := op.properties.get("branch_computations")) is None:
+            return op.called_computations[place - 1 : place]
+        # One of many, without a look at the others.
+        return symbols_of(cast("ArrayAttr[SymbolRefAttr]", branches).data[place - 1])
     return ()
 
 
@@ -215,7 +220,7 @@ def _demand(
 def _index_demand(op: Instruction, place: int) -> IndexDemand | None:
     if op.opcode.name not in _INDEXED:
         return None
-    shape = op.input_shapes[0]
+    shape = shape_of(op.inputs[0].type)
     match op.opcode.name:
         case "dynamic-slice" if place >= 1:
             sizes = cast("DynamicSliceOp", op).dynamic_slice_sizes

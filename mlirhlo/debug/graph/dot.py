@@ -87,6 +87,8 @@ class _DotPrinter:
     """Nodes at both ends of each edge; None is the root tag."""
     parallel: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
     root_id: int = 0
+    merged_tuples: dict[int, bool] = field(default_factory=dict[int, bool])
+    """Whether a parameter that is a tuple is written into its users; each of them asks."""
     sharding_schemes: dict[str, Scheme] = field(default_factory=dict[str, Scheme])
 
     def text(self) -> str:
@@ -225,10 +227,12 @@ class _DotPrinter:
             return True
         if not isinstance(node.shape, TupleShape) or self.graph.is_fused(node):
             return False
-        shown = [u for u in map(self.graph.nodes.__getitem__, node.users) if self._shows(u)]
-        return len(shown) > _MERGED_TUPLE_USERS and all(
-            user.opcode == "get-tuple-element" for user in shown
-        )
+        if (known := self.merged_tuples.get(node.index)) is None:
+            shown = [u for u in map(self.graph.nodes.__getitem__, node.users) if self._shows(u)]
+            known = self.merged_tuples[node.index] = len(shown) > _MERGED_TUPLE_USERS and all(
+                user.opcode == "get-tuple-element" for user in shown
+            )
+        return known
 
     def _shows(self, node: Node) -> bool:
         return self.options.filter.shows(node)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 
 from xdsl.ir import SSAValue
@@ -43,6 +43,7 @@ from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
 from mlirhlo.rewrites.spmd.manual_regions import MANUAL_BORDERS
 from mlirhlo.rewrites.spmd.partitioner import BARRIERS
 from mlirhlo.rewrites.spmd.shifting_rules import factors_of
+from mlirhlo.rewrites.spmd.sweeps import Sweeps
 from mlirhlo.rewrites.spmd.ties import (
     ALL,
     CONFLICTS,
@@ -76,6 +77,8 @@ class Propagation:
         self.by_name: Mapping[str, ComputationOp] = module.by_name()
         self.graph: _Graph = _Graph()
         self.groups: dict[int, Node] = {}
+        self.sweeps: Sequence[Sweeps] = ()
+        """Those that are told of changed nodes."""
         self.reached: list[ComputationOp] = self._reach(module.entry)
         for computation in self.reached:
             for op in computation.instructions:
@@ -211,24 +214,15 @@ class Propagation:
 
     def run(self) -> None:
         """Propagates until nothing changes."""
+        kept = [tie for tie in self.graph.ties if tie.level == KEEPS_ELEMENTS]
+        settling = Sweeps(kept, partial(self._spread, conflicts=False))
         for level in (KEEPS_ELEMENTS, ALL, CONFLICTS):
             ties = [tie for tie in self.graph.ties if tie.level <= level]
-            changed = True
-            while changed:
-                changed = False
-                for order in (ties, ties[::-1]):
-                    for tie in order:
-                        changed |= self._spread(tie, conflicts=level == CONFLICTS)
-                if changed and level > KEEPS_ELEMENTS:
-                    self._settle()
-
-    def _settle(self) -> None:
-        ties = [tie for tie in self.graph.ties if tie.level == KEEPS_ELEMENTS]
-        changed = True
-        while changed:
-            changed = False
-            for tie in (*ties, *ties[::-1]):
-                changed |= self._spread(tie, conflicts=False)
+            sweeps = Sweeps(ties, partial(self._spread, conflicts=level == CONFLICTS))
+            self.sweeps = [settling, sweeps]
+            while sweeps.both_ways():
+                while level > KEEPS_ELEMENTS and settling.both_ways():
+                    pass
 
     def _spread(self, tie: Tie, *, conflicts: bool) -> bool:
         """One tie: what its nodes have in common goes to all of them."""
@@ -306,6 +300,8 @@ class Propagation:
                 changed = True
         if changed:
             node.placement = place
+            for sweeps in self.sweeps:
+                sweeps.touch(node)
         return changed
 
     # -------------------------------------------------------------- writing

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from support import SEED as SEED
 
-from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 
 SIZE = int(os.environ.get("MLIRHLO_DIFFERENTIAL", "1"))
 """Multiplies the number of random cases; 1 in the suite, 20 or more for a search."""
@@ -185,59 +185,6 @@ def run_all(
 # ---------------------------------------------------------------- values
 
 
-def special_values(type_: PrimitiveType) -> np.ndarray:
-    """Zeros, ones, halves, extremes, infinities, NaNs: the values that break things.
-
-    Denormal f32 and f64 are left out: XLA:CPU treats them as zero.
-    """
-    if type_.kind is Kind.PRED:
-        return np.array([False, True])
-    if type_.is_integer:
-        low = -(1 << (type_.bits - 1)) if type_.is_signed else 0
-        high = low + (1 << type_.bits) - 1
-        wanted = {
-            0,
-            1,
-            2,
-            3,
-            5,
-            7,
-            8,
-            31,
-            32,
-            33,
-            63,
-            64,
-            100,
-            high,
-            high - 1,
-            high // 2,
-            high // 3,
-        }
-        wanted |= {-1, -2, -3, -7, -8, -100, low, low + 1, low // 2}
-        found = sorted(value for value in wanted if low <= value <= high)
-        return np.array(found, dtype=object).astype(_wide(type_)).astype(type_.dtype)
-    if type_.is_complex:
-        parts = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e3]
-        return np.array([complex(a, b) for a in parts for b in parts], dtype=type_.dtype)
-    import ml_dtypes
-
-    info = ml_dtypes.finfo(type_.dtype)
-    plain = [0.0, -0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 7.25, 10.0, 100.0, 0.1, 1 / 3]
-    plain += [0.49999997, 0.75, 0.99, 1.01, 1e4, 1e-3, 12345.678, 2.0**31, 2.0**63, 1e30]
-    values = [*plain, *(-v for v in plain), np.inf, -np.inf, np.nan]
-    limits = [float(info.max), float(info.min), float(info.smallest_normal)]
-    with np.errstate(all="ignore"):
-        found = np.array([*values, *limits], np.float64).astype(
-            np.float32 if type_.bits < 32 else type_.dtype
-        )
-        return found.astype(type_.dtype)
-
-
-def _wide(type_: PrimitiveType) -> Any:
-    return np.int64 if type_.is_signed else np.uint64
-
-
 def random_values(
     type_: PrimitiveType, shape: Sequence[int], rng: np.random.Generator
 ) -> np.ndarray:
@@ -296,11 +243,6 @@ def _complex_differences(
     with np.errstate(all="ignore"):
         near = np.abs(a - b) <= max(ulps, 1.0) * eps * np.abs(b) + floor
     return np.flatnonzero(~near & (np.isfinite(a) | np.isfinite(b)))
-
-
-def type_of(name: str) -> PrimitiveType:
-    """An element type by its name in HLO text."""
-    return PRIMITIVE_TYPES[name]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ Python instead of machine code (see docs/cpu-compiler.md). The exit status is 1 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -34,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirhlo.debug.fuzz.platforms import simulated_kernels
 from mlirhlo.diagnostics import HloError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -165,19 +165,6 @@ def _verdict(
                 return "as interpreter nearby"
         return f"not as the interpreter: {problem}"
     return f"wrong: {problem}"
-
-
-def simulated_kernels(executable: Any) -> list[str]:
-    """Digests of the kernels that an executable launched on the simulator."""
-    launched = {
-        launch.entry for launch, _ in getattr(getattr(executable, "driver", None), "reports", ())
-    }
-    return [
-        hashlib.sha256(f"{number} {text.replace(name, '')}".encode()).hexdigest()[:16]
-        for name, text in (executable.program.ptx.items() if launched else ())
-        for number, entry in enumerate(re.findall(r"\.entry\s+([\w$]+)", text))
-        if entry in launched
-    ]
 
 
 def _moved(inputs: Any, seed: int) -> Any:

@@ -54,7 +54,7 @@ def texts(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
     if not arguments.random:
         yield from corpus_texts(arguments.largest)
         return
-    from strategies.modules import Module
+    from mlirhlo.debug.fuzz.generators.modules import Module
 
     for case in range(arguments.random):
         yield f"random {case}", Module(f"{arguments.seed}.{case}").text

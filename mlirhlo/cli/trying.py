@@ -21,8 +21,30 @@ _QUIET_SECONDS = 1.0
 
 
 @dataclass
-class TryingOptions:
-    """Options of tools that evaluate modules in processes with limits."""
+class LimitOptions:
+    """Options of tools that work in processes with limits."""
+
+    jobs: int = flag(0, "j", group="Limits", metavar="N", least=0, help="processes; 0: one a core")
+    timeout: float = flag(
+        60.0, group="Limits", metavar="SECONDS", help="CPU time of one evaluation"
+    )
+    memory: float = flag(16.0, group="Limits", metavar="GIB", help="address space of a process")
+
+    @property
+    def processes(self) -> int:
+        """How many evaluate at once."""
+        return self.jobs or max(1, len(os.sched_getaffinity(0)))
+
+    def limits(self) -> Limits:
+        """Of one evaluation."""
+        from mlirhlo.debug.trials.workers import Limits
+
+        return Limits(self.timeout, int(self.memory * 2**30))
+
+
+@dataclass
+class TryingOptions(LimitOptions):
+    """Options of tools that evaluate a condition on modules."""
 
     bad: str = flag(
         "",
@@ -50,11 +72,6 @@ class TryingOptions:
     inputs: tuple[str, ...] = flag(
         (), group="Condition", metavar="SEEDS", help="seeds of made-up inputs [42]"
     )
-    jobs: int = flag(0, "j", group="Limits", metavar="N", least=0, help="processes; 0: one a core")
-    timeout: float = flag(
-        60.0, group="Limits", metavar="SECONDS", help="CPU time of one evaluation"
-    )
-    memory: float = flag(16.0, group="Limits", metavar="GIB", help="address space of a process")
     output: str = flag("", "o", group="Output", metavar="FILE", help="where the result is written")
     json: bool = flag(False, group="Output", help="the result as JSON on standard output")
     quiet: bool = flag(False, "q", group="Output", help="no progress")
@@ -87,17 +104,6 @@ class TryingOptions:
             f"--when={self.when}: no condition",
             help="conditions are differs, crashes, slower:FACTOR, a code as HLO0350, command:CMD",
         )
-
-    @property
-    def processes(self) -> int:
-        """How many evaluate at once."""
-        return self.jobs or max(1, len(os.sched_getaffinity(0)))
-
-    def limits(self) -> Limits:
-        """Of one evaluation."""
-        from mlirhlo.debug.trials.workers import Limits
-
-        return Limits(self.timeout, int(self.memory * 2**30))
 
 
 class ProgressLine:
@@ -149,4 +155,11 @@ def beside(path: str, suffix: str) -> str:
     return f"{'stdin' if base == '-' else base}{suffix}"
 
 
-__all__: Sequence[str] = ("INTERRUPTED", "ProgressLine", "TryingOptions", "beside", "kept_verdicts")
+__all__: Sequence[str] = (
+    "INTERRUPTED",
+    "LimitOptions",
+    "ProgressLine",
+    "TryingOptions",
+    "beside",
+    "kept_verdicts",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xla_devices import Case
 
-from strategies.choices import Choices
+from mlirhlo.debug.fuzz.generators.choices import Choices
 
 OPCODES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 IDS = ("partition-id", "replica-id")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from xla_execution import XLA, Refusal, differences
 
+from mlirhlo.debug.fuzz.generators.instructions import Case, name_of, sizes
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, parse_shape
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.engine import run_module
-from strategies.instructions import Case, name_of, sizes
 
 Output = list[np.ndarray] | Refusal
 """Leaves of one case's result."""

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from mlirhlo.debug.fuzz.generators.choices import Choices
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.table import COMMON, OPCODES, Arity, AttrSpec, Opcode
 from mlirhlo.formats.hlo_text.options import PrintOptions
-from strategies.choices import Choices, strategy_of
+from strategies.drawn import strategy_of
 
 _WINDOWS = (
     "{size=3x3}",

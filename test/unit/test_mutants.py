@@ -1,12 +1,13 @@
-"""A sample of what `tools/fuzz_mutants.py` runs: mutants through formats, pipelines and both platforms."""
+"""A sample of what `hlo-fuzz` runs: mutants through formats, pipelines and both platforms."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
-from mutants import STAGES, judge, mutant, mutants
 from unit.corpus import repository_texts
+
+from mlirhlo.debug.fuzz.mutants import STAGES, judge, mutant, mutants
 
 TEXTS = [text for _, text in repository_texts() if len(text) <= 1500]
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Kind: TypeAlias = Literal["differs", "diagnostic", "crashes", "slower", "command"]
-KINDS: tuple[Kind, ...] = ("differs", "diagnostic", "crashes", "slower", "command")
+Kind: TypeAlias = Literal["differs", "diagnostic", "crashes", "slower", "command", "finding"]
+KINDS: tuple[Kind, ...] = ("differs", "diagnostic", "crashes", "slower", "command", "finding")
 DEFECTS = frozenset(
     {"HLO0415", "HLO0512", "HLO0413", "HLO0412", "HLO0433", "HLO0434", "HLO0441", "HLO0901"}
 )
@@ -47,7 +47,8 @@ class Condition:
     factor: float = 2.0
     """Of `slower`: the tested side takes this many times as long."""
     command: str = ""
-    """Of `command`: it ends with 0 for the file that it is given."""
+    """Of `command`: it ends with 0 for the file that it is given. Of `finding`: a check of `hlo-fuzz`, which finds
+    something."""
     seeds: tuple[int, ...] = (42,)
     """Of fake inputs; the first has small numbers, each further one numbers of all magnitudes."""
     load_passes: tuple[str, ...] = ()
@@ -102,6 +103,13 @@ def judge(text: str, condition: Condition, name: str = "module.hlo") -> Verdict:
     load_passes(condition.load_passes)
     if condition.kind == "command":
         return _commanded(text, condition.command, name)
+    if condition.kind == "finding":
+        from mlirhlo.debug.fuzz.checks import check
+
+        found = check(text, condition.command)
+        if found is None:
+            return Verdict(False)
+        return Verdict(True, f"{found.culprit}: {found.cause}", found.detail)
     try:
         module = load_module(text, name)
         if condition.kind == "diagnostic":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from strategies.choices import Choices
+from strategies.drawn import Drawn
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 
@@ -36,7 +36,7 @@ class Case:
         )
 
 
-class Source(Choices):
+class Source(Drawn):
     """Choices of shapes, most of them right."""
 
     def size(self) -> int:

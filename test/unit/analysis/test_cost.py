@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import oracle
 import pytest
 from hypothesis import given
-from strategies.choices import examples, strategy_of
+from strategies.drawn import examples, strategy_of
 from support import needs_shared
 from unit.analysis import shape_cases, shape_cases_more
 from unit.analysis.shape_source import GENERATORS, Case, Source

@@ -10,7 +10,7 @@ from __future__ import annotations
 import oracle
 import pytest
 from hypothesis import given
-from strategies.choices import examples, strategy_of
+from strategies.drawn import examples, strategy_of
 from unit.analysis import shape_cases, shape_cases_more
 from unit.analysis.shape_source import GENERATORS, Case, Source
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 
 import pytest
-from strategies import every
-from strategies.instructions import GENERATORS
-from strategies.modules import Seeded
 from strategies.running import build
-from strategies.unexecuted import OTHERS
 
+from mlirhlo.debug.fuzz.generators import every
+from mlirhlo.debug.fuzz.generators.instructions import GENERATORS
+from mlirhlo.debug.fuzz.generators.modules import Seeded
+from mlirhlo.debug.fuzz.generators.unexecuted import OTHERS
 from mlirhlo.dialects.hlo.table import OPCODES
 
 from .conftest import Ran

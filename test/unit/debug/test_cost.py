@@ -9,7 +9,6 @@ from pathlib import Path
 
 import oracle
 import pytest
-from strategies.modules import Module
 from support import SEED
 from unit.corpus import repository_texts
 
@@ -18,6 +17,7 @@ from mlirhlo.cli.hlo_cost import main
 from mlirhlo.debug.cost import chip, chip_names, estimate
 from mlirhlo.debug.cost.links import volume_ns
 from mlirhlo.debug.cost.what_if import with_sharding, with_sizes
+from mlirhlo.debug.fuzz.generators.modules import Module
 from mlirhlo.debug.trials.conditions import load_module
 from mlirhlo.diagnostics import HloError
 

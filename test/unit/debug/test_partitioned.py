@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import spmd_support as spmd
-from strategies.choices import Seeded
-from strategies.sharded import program
 from support import SEED
 
 from mlirhlo.debug import replay
+from mlirhlo.debug.fuzz import partitioning as spmd
+from mlirhlo.debug.fuzz.generators.choices import Seeded
+from mlirhlo.debug.fuzz.generators.sharded import program
 from mlirhlo.debug.partitioned import Partitioned
 from mlirhlo.debug.replay import Inputs
 from mlirhlo.formats.hlo_text import parse_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies.choices import examples
+from strategies.drawn import examples
 
 from mlirhlo.dialects.hlo.attributes.annotations import Metadata, read_metadata
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem

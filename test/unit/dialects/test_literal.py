@@ -11,8 +11,9 @@ import numpy as np
 import oracle
 import pytest
 from hypothesis import given
-from strategies.choices import Choices, examples, several, strategy_of
+from strategies.drawn import examples, several, strategy_of
 
+from mlirhlo.debug.fuzz.generators.choices import Choices
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr, read_literal_with_shape
 from mlirhlo.dialects.hlo.shapes import TupleShape, array, parse_shape

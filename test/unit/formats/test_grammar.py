@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import fuzz_text
 import pytest
 from hypothesis import given
 from lark import Token
 from lark.exceptions import LarkError
-from strategies.choices import Choices, examples, strategy_of
+from strategies.drawn import examples, strategy_of
 from strategies.text import print_options, random_shape, texts
 from support import needs_shared, one_in, sampled
 from unit.corpus import corpus_texts, repository_texts
 
+from mlirhlo.debug.fuzz import texts as fuzz_text
+from mlirhlo.debug.fuzz.generators.choices import Choices
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo import OPCODES, ComputationOp, HloModule, Instruction
 from mlirhlo.dialects.hlo.attributes.base import symbols_of

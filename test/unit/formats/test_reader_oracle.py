@@ -9,18 +9,19 @@ import re
 from collections import Counter
 from functools import cache
 
-import fuzz_text
 import oracle
 import pytest
-import strategies.every  # noqa: F401  # registers every opcode
 from hypothesis import given
-from strategies.choices import Choices, examples, strategy_of
-from strategies.instructions import GENERATORS
+from strategies.drawn import examples, strategy_of
 from strategies.running import build
 from strategies.text import Generator, print_options
 from support import needs_shared
 from unit.corpus import corpus_texts, repository_texts
 
+import mlirhlo.debug.fuzz.generators.every  # noqa: F401  # registers every opcode
+from mlirhlo.debug.fuzz import texts as fuzz_text
+from mlirhlo.debug.fuzz.generators.choices import Choices
+from mlirhlo.debug.fuzz.generators.instructions import GENERATORS
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo import OPCODES
 from mlirhlo.formats.hlo_text import parse_module, print_module

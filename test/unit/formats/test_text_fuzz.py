@@ -1,12 +1,12 @@
-"""Damaged HLO text ends in a module or in diagnostics, in bounded time; `tools/fuzz_text.py` does more."""
+"""Damaged HLO text ends in a module or in diagnostics, in bounded time; `hlo-fuzz` does more."""
 
 from __future__ import annotations
 
-import fuzz_text
 import pytest
 from support import sampled
 from unit.corpus import repository_texts
 
+from mlirhlo.debug.fuzz import texts as fuzz_text
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
 

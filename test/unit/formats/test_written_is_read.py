@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
-from mutants import judge, mutants, written_finding
 from unit.corpus import repository_texts
 
 from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.debug.fuzz.mutants import judge, mutants, written_finding
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats import load, to_bytes
 from mlirhlo.formats.proto import encode_module

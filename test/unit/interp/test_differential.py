@@ -9,11 +9,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from strategies import collectives
-from strategies.choices import examples, strategy_of
-from strategies.every import elementwise
-from strategies.instructions import GENERATORS, NOT_EXECUTED, Case, batches
+from strategies.drawn import batches, examples, strategy_of
 from strategies.running import Tally
 
+from mlirhlo.debug.fuzz.generators.every import elementwise
+from mlirhlo.debug.fuzz.generators.instructions import GENERATORS, NOT_EXECUTED, Case
 from mlirhlo.dialects.hlo.table import OPCODES
 
 QUICK = ("f32", "bf16", "s32", "pred")

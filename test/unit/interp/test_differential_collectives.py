@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies.choices import examples, several, strategy_of
 from strategies.collectives import program
+from strategies.drawn import examples, several, strategy_of
 from xla_devices import Case, run_cases
 
 from mlirhlo.formats.hlo_text import parse_module

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 from support import SEED
-from xla_execution import random_values, special_values
+from xla_execution import random_values
 
 from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.debug.fuzz.generators.choices import special_values
 from mlirhlo.dialects.hlo import HloModule
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape, parse_shape

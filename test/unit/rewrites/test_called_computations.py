@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from fuzz_pipelines import PLATFORMS, Reference, pass_names
+
+from mlirhlo.debug.fuzz.passes import PLATFORMS, Reference, pass_names
 
 FUNCTIONS = """
 wrapped { wa = f32[4] parameter(0)  ROOT wn = f32[4] negate(wa) }

@@ -107,8 +107,7 @@ ENTRY e { x = T[4] parameter(0)
 
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f16", "f8e4m3fn", "s4"])
 def test_asynchronous_pairs_through_every_pass(type_: str) -> None:
-    from fuzz_pipelines import PLATFORMS, pass_names, passes_of
-
+    from mlirhlo.debug.fuzz.passes import PLATFORMS, pass_names, passes_of
     from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 
     text = PAIRS.replace("T[", f"{type_}[")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from fuzz_pipelines import PLATFORMS, Reference
 from support import SEED
 
+from mlirhlo.debug.fuzz.passes import PLATFORMS, Reference
 from mlirhlo.dialects.hlo.shapes import ArrayShape, parse_shape
 
 PASSES = (

@@ -1,12 +1,12 @@
-"""A sample of `tools/fuzz_pipelines.py`: passes and pipelines on random whole modules."""
+"""A sample of `hlo-fuzz`: passes and pipelines on random whole modules."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from fuzz_pipelines import Failure, Reference, make_case, outcome
 from support import SEED
 
+from mlirhlo.debug.fuzz.passes import Failure, Reference, make_case, outcome
 from mlirhlo.debug.trials.rounding import Noise, within
 
 

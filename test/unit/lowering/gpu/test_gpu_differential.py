@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies.choices import examples, strategy_of
-from strategies.every import elementwise
-from strategies.instructions import GENERATORS, Case, batches
+from strategies.drawn import batches, examples, strategy_of
 from strategies.running import build, difference, leaves
 from support import sample
 
 import mlirhlo
+from mlirhlo.debug.fuzz.generators.every import elementwise
+from mlirhlo.debug.fuzz.generators.instructions import GENERATORS, Case
 from mlirhlo.diagnostics import HloError
 
 pytest.importorskip("llvmlite")

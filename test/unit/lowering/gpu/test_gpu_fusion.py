@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fuzz_pipelines import Reference
-from strategies.modules import Module
 from support import SEED
 
 import mlirhlo
 from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.debug.fuzz.generators.modules import Module
+from mlirhlo.debug.fuzz.passes import Reference
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.interp import run_module

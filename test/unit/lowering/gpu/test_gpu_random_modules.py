@@ -1,10 +1,11 @@
-"""A sample of `tools/fuzz_gpu.py`: random whole modules on the simulated GPU."""
+"""A sample of `hlo-fuzz`: random whole modules on the simulated GPU."""
 
 from __future__ import annotations
 
 import pytest
-from fuzz_gpu import judge, module_of
 from support import SEED
+
+from mlirhlo.debug.fuzz.platforms import judge, module_of
 
 pytest.importorskip("llvmlite")
 
@@ -14,7 +15,8 @@ pytest.importorskip("llvmlite")
     ("count", "kernels"), [(4, 5), pytest.param(340, 500, marks=pytest.mark.sweep)]
 )
 def test_modules_compute_what_the_interpreter_does(count: int, kernels: int) -> None:
-    outcomes = [judge(module_of(SEED, number), "h100") for number in range(count)]
+    modules = [module_of(SEED, number) for number in range(count)]
+    outcomes = [judge(module.text, module.inputs, "CUDA") for module in modules]
     assert [one.detail for one in outcomes if one.kind == "fails"] == []
     assert sum(one.kind == "equal" for one in outcomes) > count // 2
     assert len({digest for one in outcomes for digest in one.kernels}) >= kernels

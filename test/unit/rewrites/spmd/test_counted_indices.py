@@ -7,9 +7,9 @@ import re
 
 import numpy as np
 import pytest
-from spmd_support import LONG, compare
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.debug.fuzz.partitioning import LONG, compare
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import GatherOp, ScatterOp
 from mlirhlo.formats.hlo_text import parse_module, print_module

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import spmd_support as spmd
 from support import SEED, sample
+
+from mlirhlo.debug.fuzz import partitioning as spmd
 
 ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT r = f32[] add(a, b)\n}\n"
 MAX = ADD.replace("add", "maximum").replace("maximum {", "max {")

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-import spmd_support as spmd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unit.rewrites.spmd.test_opcodes import ADD, ARGMAX, LESS, MAX, PRELUDE
+
+from mlirhlo.debug.fuzz import partitioning as spmd
 
 Shape = tuple[int, ...]
 SIZES = st.sampled_from((2, 3, 4, 5, 6, 8))

@@ -6,18 +6,18 @@ from typing import cast
 
 import numpy as np
 import pytest
-import spmd_support as spmd
-from strategies.choices import Seeded
-from strategies.sharded import OPCODES, program
 from support import SEED
 
+from mlirhlo.debug.fuzz import partitioning as spmd
+from mlirhlo.debug.fuzz.generators.choices import Seeded
+from mlirhlo.debug.fuzz.generators.sharded import OPCODES, program
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 
 CASES = 1
-"""Of each opcode; `tools/fuzz_partitioner.py` makes more."""
+"""Of each opcode; `hlo-fuzz` makes more."""
 
 
 @pytest.mark.slow

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-import spmd_support as spmd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mlirhlo.debug.fuzz import partitioning as spmd
 from mlirhlo.dialects.hlo import HloModule
 
 ON = "threshold_for_windowed_einsum_mib=0"

@@ -16,13 +16,20 @@ from typing import Any
 
 import numpy as np
 
+from mlirhlo.debug.fuzz.generators import every
+from mlirhlo.debug.fuzz.generators.bounded import Bounded
+from mlirhlo.debug.fuzz.generators.choices import Choices
+from mlirhlo.debug.fuzz.generators.instructions import (
+    COMMON,
+    GENERATORS,
+    Case,
+    dims,
+    name_of,
+    sizes,
+)
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, parse_shape
-from strategies import every
-from strategies.bounded import Bounded
-from strategies.choices import Choices
-from strategies.instructions import COMMON, GENERATORS, Case, dims, name_of, sizes
 
 assert every
 
@@ -96,8 +103,17 @@ class Function:
 class Module:
     """One random module: `text` and the `inputs` of its entry."""
 
-    def __init__(self, seed: str, *, special: bool = False, steps: int = 10) -> None:
+    def __init__(
+        self, seed: str, *, special: bool = False, steps: int = 10, opcodes: int = 0
+    ) -> None:
+        """`special`: infinities, NaNs and the like among the numbers. `steps`: instructions of the entry, at most.
+        `opcodes`: how many different ones instructions are of, so that they meet each other more often; 0 for all.
+        """
         self.c = Seeded(seed, special=special)
+        self.plain, self.fused = _PLAIN, _FUSED
+        if opcodes:
+            self.plain = tuple(self.c.choose.sample(_PLAIN, opcodes))
+            self.fused = tuple(o for o in self.plain if o in _FUSED) or _FUSED
         self.numbers = itertools.count()
         self.computations: list[str] = []
         self.functions: list[Function] = []
@@ -176,7 +192,7 @@ class Module:
         if not scope.pool:
             return None
         name, (element, shape) = self.c.pick(scope.pool[-6:])
-        if math.prod(shape) == 0 and math.prod(wanted[1]):
+        if 0 in shape and 0 not in wanted[1]:
             return None
         name = self._converted(scope, name, element, shape, wanted[0])
         return self._resized(scope, name, wanted[0], shape, wanted[1])
@@ -255,19 +271,8 @@ class Module:
 
     def instruction(self, scope: Scope) -> None:
         """One instruction of any opcode."""
-        case: Case | None = None
-        while case is None:
-            opcode = self.c.pick(_FUSED if scope.fused else _PLAIN)
-            case = GENERATORS[opcode](self.c, opcode)
-            shape = parse_shape(case.shape)
-            parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
-            arrays = [p for p in parts if isinstance(p, ArrayShape)]
-            if (
-                len(arrays) < len(parts)
-                or any(math.prod(a.dimensions) > MAX_ELEMENTS for a in arrays)
-                or not _has_meaning(opcode, case)
-            ):
-                case = None
+        opcode, case = self._case(scope)
+        shape = parse_shape(case.shape)
         prefix = self.name("x") + "."
         text = "\n".join([*case.before, f"@root = {case.line}"])
         for number in reversed(range(len(case.inputs))):
@@ -278,6 +283,18 @@ class Module:
         scope.lines += before
         root = self.emit(scope, case.shape, root.split(" = ", 1)[1][len(case.shape) + 1 :])
         self.take(scope, root, shape)
+
+    def _case(self, scope: Scope) -> tuple[str, Case]:
+        """An opcode and an instruction of it that has a meaning and is not too large."""
+        while True:
+            opcode = self.c.pick(self.fused if scope.fused else self.plain)
+            case = GENERATORS[opcode](self.c, opcode)
+            shape = parse_shape(case.shape)
+            parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
+            arrays = [p for p in parts if isinstance(p, ArrayShape)]
+            is_small = all(math.prod(a.dimensions) <= MAX_ELEMENTS for a in arrays)
+            if len(arrays) == len(parts) and is_small and _has_meaning(opcode, case):
+                return opcode, case
 
     def _operand(self, scope: Scope, opcode: str, data: np.ndarray) -> str:
         if opcode not in _OWN_INPUTS and not self.c.rarely(4):
@@ -369,7 +386,7 @@ class Module:
             self.take(scope, name, parse_shape(shape))
 
     def _arguments(self, scope: Scope, types: Sequence[Type]) -> str:
-        names = []
+        names: list[str] = []
         for type_ in types:
             fit = self.fitted(scope, type_)
             names.append(fit or self.source(scope, self.c.small(*type_)))

@@ -1,5 +1,5 @@
 """Importing this registers the generators of every opcode."""
 
-from strategies import control, elementwise, folds, indexing, moves, products
+from mlirhlo.debug.fuzz.generators import control, elementwise, folds, indexing, moves, products
 
 __all__ = ["control", "elementwise", "folds", "indexing", "moves", "products"]

@@ -5,12 +5,15 @@ What a device has beyond the end of an array is filled with values that spoil an
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.debug.fuzz.generators.choices import Seeded
+from mlirhlo.debug.fuzz.generators.sharded import Program, program
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding
 from mlirhlo.dialects.hlo.module import HloModule
@@ -25,12 +28,14 @@ Array = Any
 
 
 def leaves(shape: Shape) -> tuple[Shape, ...]:
+    """Arrays and tokens of a shape, tuples flattened."""
     if isinstance(shape, TupleShape):
         return tuple(leaf for element in shape.elements for leaf in leaves(element))
     return (shape,)
 
 
 def shardings_of(op: Any) -> list[Sharding | None]:
+    """The sharding of each leaf of an instruction's result."""
     count = len(leaves(op.shape))
     if op.sharding is None:
         return [None] * count
@@ -122,6 +127,7 @@ def check(
     device: int,
     bounds_of_error: tuple[float, float],
 ) -> None:
+    """Raises `AssertionError` where a device's tile is not that of the whole array."""
     bound, floor = bounds_of_error
     if place is not None:
         bounds = place.tile_bounds(want.shape, device)
@@ -138,3 +144,36 @@ def check(
         a, b = found.astype(kind), want.astype(kind)
     scale = float(np.abs(b[np.isfinite(b)]).max(initial=1.0))
     np.testing.assert_allclose(a, b, rtol=bound, atol=floor * scale, err_msg=f"device {device}")
+
+
+# ---------------------------------------------------------------- random programs
+
+DRAWS = 100
+"""Programs drawn until one has a meaning before partitioning."""
+
+
+def random_program(seed: int, opcode: str, number: int) -> Program:
+    """The first program of a case that means something, not a shift of floats or such."""
+    for draw in range(DRAWS):
+        key = f"{seed} {opcode} {number} {draw}"
+        drawn = program(Seeded(zlib.crc32(key.encode())), opcode)
+        if refusal(drawn.text, drawn.inputs) is None:
+            return drawn
+    raise AssertionError(f"{opcode}: no program of {DRAWS} has a meaning")
+
+
+def difference(drawn: Program) -> str:
+    """How a program differs when it is partitioned; empty if it does not."""
+    try:
+        compare(
+            drawn.text,
+            drawn.partitions,
+            drawn.inputs,
+            before=drawn.propagation,
+            floor=drawn.off,
+        )
+    except (AssertionError, HloError) as problem:
+        return str(problem).strip() or type(problem).__name__
+    except Exception as problem:  # noqa: BLE001  whatever the partitioner raises is its failure
+        return f"{type(problem).__name__}: {problem}"
+    return ""

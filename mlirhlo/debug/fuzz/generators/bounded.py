@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strategies.instructions import dims
+from mlirhlo.debug.fuzz.generators.instructions import dims
 
 if TYPE_CHECKING:
-    from strategies.modules import Module, Scope
+    from mlirhlo.debug.fuzz.generators.modules import Module, Scope
 
 
 @dataclass(slots=True)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mlirhlo.debug.fuzz.generators.choices import Choices
+from mlirhlo.debug.fuzz.generators.instructions import shape_of
 from mlirhlo.dialects.hlo.attributes.mesh import AxisRef, Mesh
 from mlirhlo.dialects.hlo.attributes.sharding import DimensionSharding, NamedSharding, Sharding
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, parse_shape
-from strategies.choices import Choices
-from strategies.instructions import shape_of
 
 COUNTS = (4, 2, 3, 6, 8)
 SHARDED = 35

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from xla_execution import type_of
 
-from strategies.choices import Choices
-from strategies.instructions import (
+from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.debug.fuzz.generators.instructions import (
     COMMON,
     Case,
     arguments,

@@ -13,13 +13,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mlirhlo.debug.fuzz.generators import every
+from mlirhlo.debug.fuzz.generators.choices import Choices
+from mlirhlo.debug.fuzz.generators.instructions import (
+    GENERATORS,
+    Case,
+    dims,
+    name_of,
+    shape_of,
+    sizes,
+)
+from mlirhlo.debug.fuzz.generators.places import COUNTS, SHARDED, Places, arrays_of
+from mlirhlo.debug.fuzz.generators.regions import Region
+from mlirhlo.debug.fuzz.generators.unexecuted import OTHERS
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, parse_shape
-from strategies import every
-from strategies.choices import Choices
-from strategies.instructions import GENERATORS, Case, dims, name_of, shape_of, sizes
-from strategies.places import COUNTS, SHARDED, Places, arrays_of
-from strategies.regions import Region
-from strategies.unexecuted import OTHERS
 
 __all__ = ["OPCODES", "Program", "every", "program"]
 
@@ -46,9 +53,9 @@ class _Writer:
 
     c: Choices
     places: Places
-    lines: list[str] = field(default_factory=list)
-    inputs: list[np.ndarray] = field(default_factory=list)
-    head: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list[str])
+    inputs: list[np.ndarray] = field(default_factory=list[np.ndarray])
+    head: list[str] = field(default_factory=list[str])
 
     def add(self, shape: str, rest: str, percent: int = SHARDED) -> str:
         """`shape rest` under a new name, with or without a sharding."""
@@ -172,7 +179,7 @@ class _Writer:
     ) -> str:
         """Lines of `@p0`, `@p1`, … in a computation of their own, called in one of several ways."""
         places, result = self.places, shape_of(lines[-1].split(" = ", 1)[1])
-        ways = ("call", "conditional", "while")
+        ways: tuple[str, ...] = ("call", "conditional", "while")
         if any("async-start" in line for line in lines):
             ways = ("call", "while")  # a computation is of one async-start
         way = self.c.pick(ways)
@@ -384,7 +391,7 @@ def name_and_sizes(array: np.ndarray) -> str:
 def _is_small(array: np.ndarray) -> bool:
     if array.dtype.kind == "b":
         return True
-    if array.dtype not in (np.float32, np.float64, np.int32, np.int64):
+    if array.dtype.name not in ("float32", "float64", "int32", "int64"):
         return False
     with np.errstate(invalid="ignore"):
         return bool(np.all((np.abs(array) <= 8) & (array == np.round(array))))

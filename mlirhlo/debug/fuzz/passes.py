@@ -1,54 +1,39 @@
-#!/usr/bin/env python3
-"""Runs passes and pipelines on random modules: what they leave verifies and computes the same.
+"""Passes and pipelines on random modules: what they leave verifies, prints as itself, and computes the same.
 
-    tools/fuzz_pipelines.py --cases 20000 --seed 1 --processes 2
-    tools/fuzz_pipelines.py --seed 1 --only 17               # one case: its module, its pipeline, what went wrong
-
-A case is a module of `test/strategies/modules.py` and one pass, a few, or the pipeline of a platform; it follows
-from the seed and its number. The interpreter runs the module before and after on the same inputs. Passes that are
-exact keep every bit. The others may round otherwise: a result may move as far as it does when every inexact number
-of the run moves by a few units in the last place, and a margin. A program that does not end within `SECONDS` of CPU
-time has failed. Failures are grouped by the pass that made them and by their cause.
+The interpreter runs the module before and after on the same inputs. Passes that are exact keep every bit. The others
+may round otherwise: a result may move as far as it does when every inexact number of the run moves by a few units in
+the last place, and a margin.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
 import signal
-import sys
 import traceback
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "test")]
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.debug.fuzz.generators.modules import Module
+from mlirhlo.debug.trials import rounding
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module
+from mlirhlo.interp import run_module
+from mlirhlo.rewrites.cloning import clone_module
+from mlirhlo.rewrites.passes import HloPass
+from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline, run_pipeline
+from mlirhlo.rewrites.pipelines import pipelines_of
+from mlirhlo.rewrites.registry import list_passes
 
-from xdsl.dialects.builtin import ModuleOp  # noqa: E402
-from xdsl.passes import ModulePass  # noqa: E402
-
-from mlirhlo.analysis.verifier import verify_module  # noqa: E402
-from mlirhlo.debug.trials import rounding  # noqa: E402
-from mlirhlo.diagnostics import HloError  # noqa: E402
-from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module  # noqa: E402
-from mlirhlo.interp import run_module  # noqa: E402
-from mlirhlo.rewrites.cloning import clone_module  # noqa: E402
-from mlirhlo.rewrites.passes import HloPass  # noqa: E402
-from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline, run_pipeline  # noqa: E402
-from mlirhlo.rewrites.pipelines import pipelines_of  # noqa: E402
-from mlirhlo.rewrites.registry import list_passes  # noqa: E402
-
-if TYPE_CHECKING:
-    from strategies.modules import Module
-
+Array: TypeAlias = "np.ndarray[Any, Any]"
 PLATFORMS = ("cpu", "gpu", "tpu")
 VARIANTS = (
     *("algsimp{is-layout-sensitive=true}", "algsimp{executing-on-cpu=true}"),
@@ -127,8 +112,6 @@ def make_case(seed: int, number: int, pipelines: Sequence[str] = ()) -> Case:
 @lru_cache(maxsize=1)
 def _module(seed: int, number: int) -> tuple[Module, bool]:
     """A module, and whether its numbers are special ones, which only exact passes keep."""
-    from strategies.modules import Module
-
     choose = random.Random(f"module {seed}:{number}")
     special = choose.random() < 0.2
     text = f"{seed}:{number}"
@@ -173,6 +156,9 @@ def _attempt(
         return None  # what is the same computes the same
     if not says_so:
         return Failure("", "changed the module and says it did not")
+    _ = (
+        reference.results
+    )  # raises where the module itself does not run, which is no failure of a pass
     return _checked(module, reference, is_exact(passes))
 
 
@@ -200,7 +186,8 @@ class _Watch:
     """Looks at the module after each pass, and remembers the first failure."""
 
     def __init__(self, reference: Reference) -> None:
-        self.reference, self.failure, self.exact = reference, None, True
+        self.reference, self.exact = reference, True
+        self.failure: Failure | None = None
         self.running: list[str] = []
         self.text = reference.text
 
@@ -248,7 +235,7 @@ def _constraint(message: str) -> str:
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def bounded() -> Generator[None]:
     """Raises `TimeoutError` once within it, when it has taken `SECONDS` of CPU time."""
 
     def stop(*_: object) -> None:
@@ -281,15 +268,17 @@ class Reference:
     """What a module computes before passes, and how far each result may move."""
 
     def __init__(self, text: str, inputs: Sequence[Any]) -> None:
-        """Raises `HloError` for a module that does not run, and `ValueError` for one that does not verify."""
+        """Raises `HloError` for a module that is not read, and `ValueError` for one that does not verify."""
         self.source, self.inputs = text, inputs
         self.module = module = parse_module(text, "case.hlo")
         if wrong := verify_module(module):
             raise ValueError(f"the module does not verify: {wrong[0]}")
         self.text = print_module(module, LONG)
-        self.results: list[np.ndarray] = [
-            np.asarray(r) for r in run_module(module, self.inputs, check=True)
-        ]
+
+    @cached_property
+    def results(self) -> list[Array]:
+        """Of the module itself; passes that change nothing need none. Raises `HloError`."""
+        return [np.asarray(r) for r in run_module(self.module, self.inputs, check=True)]
 
     def judge(self, pipeline: str) -> Failure | None:
         """What is wrong with a pipeline on the module; None if nothing is."""
@@ -318,9 +307,6 @@ class Reference:
         )
 
 
-# ---------------------------------------------------------------- the tool
-
-
 def outcome(
     seed: int, pipelines: Sequence[str], number: int
 ) -> tuple[int, Case, Failure | str | None]:
@@ -328,69 +314,5 @@ def outcome(
     case = make_case(seed, number, pipelines)
     try:
         return number, case, judge(case.text, case.inputs, case.pipeline)
-    except (HloError, ValueError) as problem:
+    except (HloError, ValueError, TimeoutError) as problem:
         return number, case, str(problem)
-
-
-def outcomes(
-    seed: int, pipelines: Sequence[str], numbers: Sequence[int], processes: int
-) -> Iterator[tuple[int, Case, Failure | str | None]]:
-    """Outcomes of cases, in any order."""
-    work = partial(outcome, seed, pipelines)
-    if processes == 1:
-        yield from map(work, numbers)
-        return
-    with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=500) as pool:
-        yield from pool.imap_unordered(work, numbers, 8 * ALIKE)
-
-
-def main() -> int:
-    """Exit 1 when a case fails."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--pipelines", nargs="+", default=(), help="run these only")
-    parser.add_argument("--only", type=int, metavar="N", help="one case, printed whole")
-    options = parser.parse_args()
-    if options.only is not None:
-        _, case, result = outcome(options.seed, options.pipelines, options.only)
-        print(case.text)
-        print(f"passes: {case.pipeline}")
-        print(
-            f"{result.culprit}: {result.cause}\n{result.detail}"
-            if isinstance(result, Failure)
-            else result
-        )
-        return 1 if isinstance(result, Failure) else 0
-    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
-    counts: Counter[str] = Counter()
-    numbers = range(options.first, options.first + options.cases)
-    for number, case, result in outcomes(
-        options.seed, options.pipelines, numbers, options.processes
-    ):
-        if isinstance(result, Failure):
-            groups[result.culprit, result.cause].append(number)
-            print(f"case {number}: {result.culprit}: {result.cause}", file=sys.stderr, flush=True)
-            counts["failed"] += 1
-        else:
-            if isinstance(result, str):
-                print(f"case {number} is of no use: {result}", file=sys.stderr, flush=True)
-            if not sum(counts.values()) % 1000:
-                print(f"{sum(counts.values())} cases", file=sys.stderr, flush=True)
-            kind = case.pipeline if case.pipeline in PLATFORMS else "passes"
-            counts["unusable" if isinstance(result, str) else kind] += 1
-    for (culprit, cause), found in sorted(groups.items(), key=lambda item: -len(item[1])):
-        print(f"{len(found):5}  {culprit}: {cause}; cases {sorted(found)[:6]}")
-    equal = sum(counts[kind] for kind in ("passes", *PLATFORMS))
-    split = ", ".join(f"{counts[kind]} {kind}" for kind in ("passes", *PLATFORMS))
-    print(
-        f"seed {options.seed}, cases {numbers.start} to {numbers.stop - 1}: {equal} verify and are equal "
-        f"({split}), {counts['failed']} fail, {counts['unusable']} are of no use"
-    )
-    return 1 if counts["failed"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from strategies.choices import Choices
-from strategies.instructions import COMMON, Case, computation, sizes
+from mlirhlo.debug.fuzz.generators.choices import Choices
+from mlirhlo.debug.fuzz.generators.instructions import COMMON, Case, computation, sizes
 
 OTHERS: dict[str, Callable[[Choices, str], Case]] = {}
 """By opcode."""

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xla_execution import type_of
 
-from strategies.choices import Choices
-from strategies.instructions import COMMON, Case, arguments, dims, executes, sizes
+from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.debug.fuzz.generators.instructions import (
+    COMMON,
+    Case,
+    arguments,
+    dims,
+    executes,
+    sizes,
+)
 
 BITS = {"f32": 32, "s32": 32, "u8": 8, "bf16": 16, "s64": 64, "u16": 16, "f16": 16, "s8": 8, "f64": 64}  # fmt: skip
 
@@ -53,7 +59,7 @@ def reverse(c: Choices, opcode: str) -> Case:
 @executes("slice")
 def slice_(c: Choices, opcode: str) -> Case:
     name, shape = c.pick(COMMON), c.shape(c.integer(0, 4), 0)
-    parts, result = [], []
+    parts, result = list[str](), list[int]()
     for size in shape:
         start = c.integer(0, size)
         limit, stride = c.integer(start, size), c.integer(1, 3)

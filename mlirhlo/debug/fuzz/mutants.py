@@ -326,9 +326,10 @@ def _nudged(value: Any) -> Any:
     """Arguments a rounding or two away: programs that give another result for them say nothing of roundings."""
     if isinstance(value, tuple):
         return tuple(map(_nudged, cast("tuple[Any, ...]", value)))
-    if isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.inexact):
-        return (value * (1 + 4 * np.finfo(value.dtype).eps)).astype(value.dtype)
-    return value
+    array = cast("np.ndarray[Any, Any]", value)
+    if isinstance(value, np.ndarray) and np.issubdtype(array.dtype, np.inexact):
+        return (array * (1 + 4 * np.finfo(array.dtype).eps)).astype(array.dtype)
+    return cast(Any, value)
 
 
 def _differs(want: Any, got: Any) -> str | None:

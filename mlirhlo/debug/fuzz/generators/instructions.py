@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
-from xla_execution import type_of
 
-from strategies.choices import Choices, several, strategy_of
+from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
 
 COMMON = ("f32", "s32", "bf16", "u8", "pred", "f64", "c64", "s64", "f16")
 
@@ -100,16 +98,6 @@ def executes(
     return register
 
 
-def instructions(opcode: str) -> st.SearchStrategy[Case]:
-    """Instructions of an opcode, with inputs."""
-    return strategy_of(lambda c: GENERATORS[opcode](c, opcode))
-
-
-def batches(opcode: str, most: int = 24) -> st.SearchStrategy[list[Case]]:
-    """Some instructions of an opcode, compiled as one program: compiling takes most of the time."""
-    return strategy_of(several(lambda c: GENERATORS[opcode](c, opcode), most))
-
-
 def dims(values: Sequence[int]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
@@ -148,7 +136,7 @@ def pick_reducer(c: Choices) -> tuple[str, str]:
     """Element type and opcode that go together."""
     name = c.pick(COMMON)
     type_ = type_of(name)
-    options = REDUCERS if type_.is_integer or name == "pred" else REDUCERS[:4]
+    options: Sequence[str] = REDUCERS if type_.is_integer or name == "pred" else REDUCERS[:4]
     options = ("add", "multiply") if type_.is_complex else options
     return name, c.pick(options)
 

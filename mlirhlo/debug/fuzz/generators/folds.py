@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xla_execution import type_of
 
-from strategies.choices import Choices
-from strategies.instructions import (
+from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.debug.fuzz.generators.instructions import (
     COMMON,
     Case,
     computation,
@@ -91,7 +90,8 @@ def select_and_scatter(c: Choices, opcode: str) -> Case:
     name = c.pick(("f32", "s32", "bf16"))
     shape = c.shape(c.integer(1, 3), 2, 6)
     # Padding only inside the window: every window then has an element of its own.
-    text, result = {"size": [], "stride": [], "pad": []}, []
+    text: dict[str, list[str]] = {"size": [], "stride": [], "pad": []}
+    result: list[int] = []
     for length in shape:
         size, stride = c.integer(1, min(3, length)), c.integer(1, 3)
         low, high = c.integer(0, size - 1), c.integer(0, size - 1)

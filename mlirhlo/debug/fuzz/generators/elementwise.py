@@ -6,15 +6,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from xla_execution import type_of
 
+from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.debug.fuzz.generators.instructions import Case, Known, executes
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.table import ELEMENTWISE_ROWS
 from mlirhlo.formats.hlo_text import parse_module
-from strategies.choices import Choices
-from strategies.instructions import Case, Known, executes
 
 TYPES = [
     row.name
@@ -193,7 +192,7 @@ def every_form(c: Choices, name: str) -> list[Case]:
     triple = [c.arranged(np.concatenate([one, two]), [size]) for _ in range(3)]
     flags = c.arranged(np.array([False, True]), [size])
     given = {1: [np.concatenate([one, two])], 2: pairs, 3: triple}
-    cases = []
+    cases: list[Case] = []
     for opcode, result, extra in chosen:
         arity = len(operand_types(opcode, name))
         inputs = [flags, *triple[1:]] if opcode == "select" else given[arity]

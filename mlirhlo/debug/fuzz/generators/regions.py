@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mlirhlo.debug.fuzz.generators.choices import Choices
+from mlirhlo.debug.fuzz.generators.instructions import dims, sizes
+from mlirhlo.debug.fuzz.generators.places import Places
 from mlirhlo.dialects.hlo.attributes.mesh import AxisRef, Mesh
 from mlirhlo.dialects.hlo.attributes.sharding import DimensionSharding, NamedSharding, Sharding
-from strategies.choices import Choices
-from strategies.instructions import dims, sizes
-from strategies.places import Places
 
 Add = Callable[[str, str, int], str]
 """Writes `shape rest` with a sharding so often; its name."""

@@ -1,31 +1,20 @@
-#!/usr/bin/env python3
-"""Feeds damaged HLO text to the reader: only modules and diagnostics may come out, in bounded time.
+"""Damaged HLO text for the reader: only modules and diagnostics may come out, in bounded time.
 
-    tools/fuzz_text.py --cases 50000 --seed 1 [FILE...]
-
-Every case follows from the seed and its number, so `--only N` repeats one. Cases are corpus texts
-with tokens deleted, doubled, swapped, replaced and inserted, cut-off texts, hostile bytes, and deep
+Cases are texts with tokens deleted, doubled, swapped, replaced and inserted, cut-off texts, hostile bytes, and deep
 or long constructions. What is read must print, and the print must read as itself again.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import random
 import re
-import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "test")]
-
-from mlirhlo.diagnostics import HloError  # noqa: E402
-from mlirhlo.formats.hlo_text import parse_module, print_module  # noqa: E402
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.hlo_text import parse_module, print_module
 
 TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|->|<=|\.\.\.|%?[A-Za-z_][\w.-]*=?|-?\d+(?:\.\d+)?|\s+|.',
@@ -212,42 +201,3 @@ def judge(text: str, *, round_trip: bool = True) -> str:
 def is_failure(outcome: str) -> bool:
     """Whether an outcome of `judge` is a defect."""
     return " " in outcome or "\n" in outcome
-
-
-def main() -> int:
-    """Exit 1 when a case fails."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("files", nargs="*", type=Path, help="texts to damage; default: the dumps")
-    parser.add_argument("--cases", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, metavar="N", help="one case; prints its text")
-    parser.add_argument("--largest", type=int, default=6000, help="longest text that is damaged")
-    parser.add_argument("--no-round-trip", action="store_true", help="only read")
-    options = parser.parse_args()
-    if options.files:
-        texts = [path.read_text() for path in options.files]
-    else:
-        from unit.corpus import corpus_texts, repository_texts
-
-        texts = [t for _, t in (*repository_texts(), *corpus_texts(options.largest))]
-        texts = [t for t in texts if len(t) <= options.largest]
-    numbers = range(options.cases) if options.only is None else [options.only]
-    counts: Counter[str] = Counter()
-    failures = 0
-    for number in numbers:
-        text = make_case(options.seed, number, texts)
-        outcome = judge(text, round_trip=not options.no_round_trip)
-        counts[outcome.split("\n")[0]] += 1
-        if options.only is not None:
-            print(text)
-            print(outcome)
-        if is_failure(outcome):
-            failures += 1
-            print(f"case {number} of seed {options.seed}: {outcome}", flush=True)
-    print(f"seed {options.seed}, {len(numbers)} cases over {len(texts)} texts: {failures} failures")
-    print(", ".join(f"{what}: {count}" for what, count in counts.most_common()))
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from xla_execution import type_of
 
-from strategies.choices import Choices
-from strategies.folds import window
-from strategies.instructions import Case, dims, executes, sizes
+from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.debug.fuzz.generators.folds import window
+from mlirhlo.debug.fuzz.generators.instructions import Case, dims, executes, sizes
 
 
 @executes("dot")

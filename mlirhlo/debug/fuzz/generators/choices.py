@@ -1,45 +1,25 @@
-"""The choices that generators make, each drawn from hypothesis, so that it shrinks."""
+"""The choices that generators make: by a seed in commands, drawn by hypothesis in tests, where they shrink."""
 
 from __future__ import annotations
 
-import os
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind, PrimitiveType
 
 T = TypeVar("T")
-C = TypeVar("C", bound="Choices")
-
-FACTOR = int(os.environ.get("MLIRHLO_DIFFERENTIAL", "1"))
-"""Multiplies the number of examples; 1 in the suite, 20 or more for a search."""
 
 
-def examples(count: int) -> settings:
-    """Settings of a test of so many examples, the first of which is the simplest there is."""
-    return settings(
-        max_examples=1 + count * FACTOR,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-    )
-
-
-class Choices:
+class Choices(ABC):
     """Random choices; the first option and the least number are the simplest."""
 
-    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
-        self._draw = draw
-
+    @abstractmethod
     def integer(self, low: int, high: int) -> int:
-        """Both ends included; shrinks towards `low`, or 0 where that is between."""
-        return int(self._draw(st.integers(low, high))) if low < high else low
+        """Both ends included; all other choices follow from these."""
 
     def pick(self, options: Sequence[T]) -> T:
         return options[self.integer(0, len(options) - 1)]
@@ -99,8 +79,6 @@ class Choices:
 
     def pool(self, type_: PrimitiveType, count: int, denormals: bool = False) -> np.ndarray:
         """So many scalars: zeros, ones, extremes, infinities and NaN, or any others."""
-        from xla_execution import special_values
-
         if type_.kind is Kind.PRED:
             return np.array([self.integer(0, 1) for _ in range(count)], np.bool_)
         special = special_values(type_)
@@ -144,19 +122,59 @@ class Seeded(Choices):
         return self._random.randint(low, high) if low < high else low
 
 
-def strategy_of(
-    make: Callable[[C], T],
-    choices: type[C] = Choices,  # type: ignore[assignment]
-) -> st.SearchStrategy[T]:
-    """What `make` makes of choices, as a strategy."""
+def special_values(type_: PrimitiveType) -> np.ndarray:
+    """Zeros, ones, halves, extremes, infinities, NaNs: the values that break things.
 
-    @st.composite
-    def drawn(draw: Callable[[st.SearchStrategy[Any]], Any]) -> T:
-        return make(choices(draw))
+    Denormal f32 and f64 are left out: XLA:CPU treats them as zero.
+    """
+    if type_.kind is Kind.PRED:
+        return np.array([False, True])
+    if type_.is_integer:
+        low = -(1 << (type_.bits - 1)) if type_.is_signed else 0
+        high = low + (1 << type_.bits) - 1
+        wanted = {
+            0,
+            1,
+            2,
+            3,
+            5,
+            7,
+            8,
+            31,
+            32,
+            33,
+            63,
+            64,
+            100,
+            high,
+            high - 1,
+            high // 2,
+            high // 3,
+        }
+        wanted |= {-1, -2, -3, -7, -8, -100, low, low + 1, low // 2}
+        chosen = sorted(value for value in wanted if low <= value <= high)
+        return np.array(chosen, dtype=object).astype(_wide(type_)).astype(type_.dtype)
+    if type_.is_complex:
+        parts = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e3]
+        return np.array([complex(a, b) for a in parts for b in parts], dtype=type_.dtype)
+    import ml_dtypes
 
-    return drawn()
+    info = cast(Any, ml_dtypes.finfo)(type_.dtype)
+    plain = [0.0, -0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 7.25, 10.0, 100.0, 0.1, 1 / 3]
+    plain += [0.49999997, 0.75, 0.99, 1.01, 1e4, 1e-3, 12345.678, 2.0**31, 2.0**63, 1e30]
+    values = [*plain, *(-v for v in plain), np.inf, -np.inf, np.nan]
+    limits = [float(info.max), float(info.min), float(info.smallest_normal)]
+    with np.errstate(all="ignore"):
+        found = np.array([*values, *limits], np.float64).astype(
+            np.float32 if type_.bits < 32 else type_.dtype
+        )
+        return found.astype(type_.dtype)
 
 
-def several(make: Callable[[Choices], T], most: int) -> Callable[[Choices], list[T]]:
-    """From one to `most` of what `make` makes, for one question to XLA."""
-    return lambda c: [make(c) for _ in range(c.integer(1, most))]
+def type_of(name: str) -> PrimitiveType:
+    """An element type by its name in HLO text."""
+    return PRIMITIVE_TYPES[name]
+
+
+def _wide(type_: PrimitiveType) -> Any:
+    return np.int64 if type_.is_signed else np.uint64

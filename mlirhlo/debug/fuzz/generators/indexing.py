@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xla_execution import type_of
 
-from strategies.choices import Choices
-from strategies.instructions import COMMON, Case, dims, executes, pick_reducer, reducer, sizes
+from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.debug.fuzz.generators.instructions import (
+    COMMON,
+    Case,
+    dims,
+    executes,
+    pick_reducer,
+    reducer,
+    sizes,
+)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Random valid modules: instructions of every opcode with inputs, whole modules, programs with shardings."""

@@ -65,9 +65,9 @@ def judge(text: str, inputs: Sequence[Any], side: str, gpu: str = "h100") -> Out
 def _simulated(
     text: str, inputs: Sequence[Any], gpu: str
 ) -> tuple[list[Any], Sequence[Any], Sequence[str]]:
-    import mlirhlo
+    from mlirhlo.runtime.compiler import compile_module
 
-    compiled: Any = mlirhlo.compile(mlirhlo.parse(text), "gpu", gpu=gpu)
+    compiled: Any = compile_module(parse_module(text), "gpu", gpu=gpu)
     results = _leaves(compiled(*inputs))
     return results, compiled.findings, simulated_kernels(compiled)
 

@@ -106,8 +106,12 @@ ACCUMULATORS = {"f32": "f32", "s32": "s32", "f64": "f64", "f16": "b32"}
 @meaning("mma")
 def multiply_accumulate(assembler: Assembler) -> Run:
     """D = A B + C; products are exact, their sum is rounded once."""
+    if assembler.has("sp", "sp::ordered_metadata"):
+        from mlirhlo.simulator.meanings.sparse import sparse_product
+
+        return sparse_product(assembler)
     shape = next((match for one in assembler.modifiers if (match := SHAPE.fullmatch(one))), None)
-    if shape is None or assembler.has("sp", "sp::ordered_metadata", "block_scale"):
+    if shape is None or assembler.has("block_scale"):
         raise assembler.no_meaning()
     rows, columns, depth = (int(one) for one in shape.groups())
     kinds = [one for one in assembler.modifiers if ELEMENT.fullmatch(one)]

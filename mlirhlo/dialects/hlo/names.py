@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 
@@ -54,25 +55,34 @@ class NameUniquer:
         return True
 
 
-def has_odd_number(names: str) -> bool:
-    """Whether a number in a text of names is spelled otherwise than the reader spells it: `a.05` is read as `a.5`."""
-    return (".0" in names or ".-" in names) and _ODD_NUMBER.search(names) is not None
+def are_read_as_spelled(names: Sequence[str]) -> bool:
+    """Whether the reader keeps all `names`: none is there twice (`a.0` is `a`), and no number is spelled
+    otherwise than the reader spells it (`a.05` is read as `a.5`).
+    """
+    if len(set(names)) != len(names):
+        return False
+    joined = "\n".join(names)
+    if ".0" not in joined and ".-" not in joined:
+        return True
+    keys = {name.removesuffix(".0") for name in names}
+    return len(keys) == len(names) and _ODD_NUMBER.search(joined) is None
 
 
 def printed_names(own: Sequence[tuple[str | None, str]]) -> list[str]:
     """Names of instructions as printers spell them, from their own names and opcodes, as they are stored.
 
-    Who has the name of an earlier one gets a number, as does who has a number that reads as another one; who
-    has none is called after the opcode.
+    An instruction with the name of an earlier one gets a number, as does one with a number that reads as
+    another one; one without a name is called after its opcode.
     """
-    given: dict[str, int] = {}
-    for place, (name, _) in enumerate(own):
-        if name is not None and not has_odd_number(name):
-            given.setdefault(name, place)
-    uniquer = NameUniquer(given)
+    kept: dict[str, int] = {}
+    for index, (name, _) in enumerate(own):
+        if name is not None and _ODD_NUMBER.search(name) is None:
+            kept.setdefault(name.removesuffix(".0"), index)
+    first = set(kept.values())
+    uniquer = NameUniquer(cast(str, own[index][0]) for index in first)
     return [
-        name if name is not None and given.get(name) == place else uniquer.unique(name or opcode)
-        for place, (name, opcode) in enumerate(own)
+        name if name is not None and index in first else uniquer.unique(name or opcode)
+        for index, (name, opcode) in enumerate(own)
     ]
 
 

@@ -16,7 +16,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import int_of, str_of, symbols_of
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.names import has_odd_number, printed_names
+from mlirhlo.dialects.hlo.names import are_read_as_spelled, printed_names
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
@@ -68,7 +68,7 @@ def _module_of(op: Instruction | ComputationOp) -> HloModule:
 
 def _spelled(names: list[str]) -> dict[str, str]:
     """Computations whose names are printed otherwise, so that they read as they are printed."""
-    if not has_odd_number("\n".join(names)):
+    if are_read_as_spelled(names):
         return {}
     return dict(zip(names, printed_names([(name, "") for name in names]), strict=True))
 
@@ -107,9 +107,8 @@ class ModulePrinter:
         """Names by result where some are missing or clash; None when those of the IR will do."""
         values = [value for ops in self.lists.values() for op in ops for value in op.results]
         own = [value._name for value in values]  # pyright: ignore[reportPrivateUsage]
-        if None not in own and len(set(own)) == len(own):
-            if not has_odd_number("\n".join(cast("list[str]", own))):
-                return None
+        if None not in own and are_read_as_spelled(cast("list[str]", own)):
+            return None
         opcodes = [cast(Instruction, value.op).opcode.name for value in values]
         names = printed_names(list(zip(own, opcodes, strict=True)))
         return {id(value): name for value, name in zip(values, names, strict=True)}

@@ -14,6 +14,7 @@ from unit.corpus import repository_texts
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.debug.fuzz.mutants import judge, mutants, written_finding
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats import load, to_bytes
 from mlirhlo.formats.proto import encode_module
 
@@ -183,6 +184,19 @@ builtin.module @m {
     assert b"%b.5 = " in printed
     assert b".05" not in printed
     assert b"%c.5 (" in printed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_names_of_one_root_keep_apart(seed: int) -> None:
+    """Passes leave any names: `a` and `a.0` are one name to the reader, `a.05` and `a.5` too."""
+    choose = random.Random(seed)
+    module = load(NAMED.encode()).module
+    for op in HloModule(module).instructions:
+        op.instruction_name = choose.choice(("a", "b", "a.1")) + choose.choice(
+            ("", ".0", ".1", ".00", ".01", ".-0", ".0.0")
+        )
+    printed = to_bytes(module)
+    assert to_bytes(load(printed).module) == printed
 
 
 def test_mutants_are_written_so_that_they_are_read() -> None:

@@ -38,6 +38,9 @@ class Target:
     parts: int = 16
     """The most parts that the work of a parallel loop is divided into."""
 
+    has_slow_gathers: bool = False
+    """Whether loading lanes one by one is faster than its instructions that gather."""
+
     @property
     def l1_ways(self) -> int:
         """Lines of L1 for addresses that are pages apart: it is looked up by what a page leaves alone."""
@@ -117,7 +120,8 @@ def host() -> Target:
     else:
         arm = platform.machine() in ("aarch64", "arm64")
         width, registers = 16, 32 if arm else 16
-    return Target(width, registers, features, *_caches())
+    is_zen = cast(str, llvm.get_host_cpu_name()).startswith("znver")
+    return Target(width, registers, features, *_caches(), has_slow_gathers=is_zen)
 
 
 def _may_use_tiles() -> bool:

@@ -27,12 +27,25 @@ _MASKS = {lanes: IntegerType(lanes) for lanes in (8, 16)}
 
 def maximum(b: FunctionBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     """The greater, NaN when one is."""
-    return _range(b, x, y, _GREATEST) if has_range(x) else b.maximumf(x, y)
+    if has_range(x):
+        return _range(b, x, y, _GREATEST)
+    return _of_scalars(b, x, y, _GREATEST) or b.maximumf(x, y)
 
 
 def minimum(b: FunctionBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     """The lesser, NaN when one is."""
-    return _range(b, x, y, _LEAST) if has_range(x) else b.minimumf(x, y)
+    if has_range(x):
+        return _range(b, x, y, _LEAST)
+    return _of_scalars(b, x, y, _LEAST) or b.minimumf(x, y)
+
+
+def _of_scalars(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue | None:
+    """By the instruction too, in lanes that are alike; None where it does not exist."""
+    bits = getattr(x.type, "bitwidth", 0)
+    if bits not in (32, 64) or not current().has("avx512dq"):
+        return None
+    vectors = [b.broadcast(v, 512 // bits) for v in (x, y)]
+    return b.extract(_range(b, *vectors, how), 0)
 
 
 def has_range(x: SSAValue) -> bool:

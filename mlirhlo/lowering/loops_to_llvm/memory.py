@@ -57,7 +57,7 @@ def access(to: Lowering, op: Operation, element: Attribute) -> dict[str, Attribu
 STOP = "mlirhlo_stop"
 """A byte outside that is not zero where loops are to end: the user has interrupted the process."""
 
-_MONOTONIC = integer64(2)
+MONOTONIC = integer64(2)
 
 
 def _load(to: Lowering, op: memref.LoadOp) -> None:
@@ -67,7 +67,7 @@ def _load(to: Lowering, op: memref.LoadOp) -> None:
     properties = access(to, op, result.type)
     properties.pop("nontemporal", None)
     if isinstance(base.owner, memref.GetGlobalOp) and base.owner.name_.string_value() == STOP:
-        properties["ordering"] = _MONOTONIC  # read again in every round
+        properties["ordering"] = MONOTONIC  # read again in every round
     to.values[result] = to.emit(xllvm.LoadOp, [address], to.convert(result.type), properties)
 
 

@@ -6,16 +6,19 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from xdsl.dialects import arith
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects import vector as xvector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BFloat16Type,
     DenseArrayBase,
+    DenseIntOrFPElementsAttr,
     Float16Type,
     IntegerAttr,
     IntegerType,
     VectorType,
+    i8,
     i16,
     i32,
 )
@@ -28,7 +31,8 @@ from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.builder.types import vector_of
 from mlirhlo.lowering.loops_to_llvm.arith import flags_of, intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import LESS, Handler, Lowering, no_lowering
-from mlirhlo.lowering.loops_to_llvm.memory import access
+from mlirhlo.lowering.loops_to_llvm.memory import MONOTONIC, access
+from mlirhlo.lowering.target import current
 
 _DYNAMIC = DenseArrayBase.from_list(i32, [xllvm.GEP_USE_SSA_VAL])
 _EXACT = xllvm.FastMathAttr(None)
@@ -152,6 +156,9 @@ def _addresses(
 
 
 def _gather(to: Lowering, op: vector.GatherOp) -> None:
+    if current().has_slow_gathers and _is_all_ones(op.mask):
+        to.values[op.result] = _gathered_one_by_one(to, op)
+        return
     addresses = _addresses(to, op.base, op.indices, op.offsets)
     gathered = to.emit(
         llvm.MaskedGatherOp,
@@ -160,6 +167,31 @@ def _gather(to: Lowering, op: vector.GatherOp) -> None:
         {"alignment": _alignment(_element(op.result))},
     )
     to.values[op.result] = _from_bits(to, gathered, op.result.type)
+
+
+def _is_all_ones(mask: SSAValue) -> bool:
+    made = mask.owner
+    value = made.properties.get("value") if isinstance(made, arith.ConstantOp) else None
+    return isinstance(value, DenseIntOrFPElementsAttr) and all(value.get_values())
+
+
+def _gathered_one_by_one(to: Lowering, op: vector.GatherOp) -> SSAValue:
+    """The lanes' offsets go through memory, from where each is an operand of a load."""
+    offsets, element = to.values[op.offsets], _element(op.result)
+    start, count = to.address(op.base, op.indices), _lanes(op.result.type)
+    stride = (to.strides_of(op.base) or [1])[-1]
+    scratch = to.scratch(8 * count)
+    to.emit(xllvm.StoreOp, [offsets, scratch], None, access(to, op, _element(offsets)))
+    result = to.poison(op.result.type)
+    for lane in range(count):
+        stored = to.offset(scratch, to.constant(8 * lane), i8)
+        properties = {**access(to, op, _element(offsets)), "ordering": MONOTONIC}
+        offset = to.emit(xllvm.LoadOp, [stored], _element(offsets), properties)
+        address = to.moved(start, [to.times(offset, stride)], element)
+        value = to.emit(xllvm.LoadOp, [address], element, access(to, op, element))
+        operands = (result, value, to.constant(lane))
+        result = to.emit(xllvm.InsertElementOp, operands, op.result.type)
+    return result
 
 
 def _scatter(to: Lowering, op: vector.ScatterOp) -> None:

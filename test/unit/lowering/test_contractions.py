@@ -583,3 +583,32 @@ def test_any_dimension_numbers(data: st.DataObject) -> None:
                 attributes.append(f"{side}_{name}_dims={{{','.join(map(str, numbers))}}}")
     shape = _shape(element, [*batch, *free[0], *free[1]], data)
     agrees(", ".join([f"{shape} dot({', '.join(operands)})", *attributes]))
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "c64", "s8"])
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "left", "right"),
+    [
+        ("6,5,7,3", "4,5,9,3", "1,3", "1,3"),
+        ("6,5,7,3", "4,3,16,5", "1,3", "3,1"),
+        ("5,7,3,6", "3,9,5,18", "0,2", "2,0"),
+        ("5,7,3,6", "3,2,5,4,3,6", "0,2", "2,0"),
+    ],
+)
+def test_columns_with_other_axes_between(
+    element: str, lhs: str, rhs: str, left: str, right: str
+) -> None:
+    """They are packed as one axis, whatever lies between them in memory."""
+    kept = [
+        size
+        for sizes, dims in ((lhs, left), (rhs, right))
+        for d, size in enumerate(sizes.split(","))
+        if str(d) not in dims
+    ]
+    agrees(f"""HloModule m
+ENTRY e {{
+  x = {element}[{lhs}] parameter(0)
+  y = {element}[{rhs}] parameter(1)
+  ROOT d = {element}[{",".join(kept)}] dot(x, y), lhs_contracting_dims={{{left}}}, rhs_contracting_dims={{{right}}}
+}}
+""")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 import mlirhlo
+from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.hlo_to_loops import kernel_frame, pointwise
-from mlirhlo.lowering.target import current
+from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
+from mlirhlo.lowering.target import AVX512, current, using
 
 pytest.importorskip("llvmlite")
 
@@ -263,3 +266,19 @@ def test_tables_that_registers_hold_are_not_gathered(size: int, looks_up: bool) 
         "start_index_map={0}, index_vector_dim=1, slice_sizes={1}"
     )
     assert ("vector.gather" not in str(loops_of(mlirhlo.parse(text)))) == looks_up
+
+
+@pytest.mark.parametrize("has_slow_gathers", [False, True])
+def test_gathers_go_lane_by_lane_where_that_is_faster(has_slow_gathers: bool) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[4096] parameter(0)
+  i = s32[64,1] parameter(1)
+  ROOT g = f32[64] gather(x, i), offset_dims={}, collapsed_slice_dims={0},
+      start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+}
+"""
+    with using(replace(AVX512, has_slow_gathers=has_slow_gathers)):
+        loops = lower(mlirhlo.parse(text).op).loops
+        dialect = str(convert_to_llvm(loops))
+    assert ("llvm.intr.masked.gather" in dialect) == (not has_slow_gathers)

@@ -35,6 +35,7 @@ from mlirhlo.lowering.hlo_to_loops.contractions.problem import (
     uses,
     window_step,
     windowed,
+    with_packed_columns,
 )
 from mlirhlo.lowering.hlo_to_loops.contractions.shallow import is_shallow
 from mlirhlo.lowering.hlo_to_loops.contractions.small import is_small, small_kernel
@@ -77,7 +78,7 @@ def blocked_kernel(
         if window is not None and reads_windows(window, target):
             c = merged(window, lanes, depth=False)
         else:
-            c = separated(merged(c, lanes), runs_along_depth)
+            c = separated(merged(with_packed_columns(c), lanes), runs_along_depth)
         if len(contractions) == 1:
             if is_small(plain := replace(c, arithmetic=one_by_one(c.arithmetic)), function, lanes):
                 return small_kernel(function, plain, lanes)

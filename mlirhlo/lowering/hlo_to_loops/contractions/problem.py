@@ -44,11 +44,17 @@ class Factor:
     indices: tuple[Index, ...]
     is_buffer: bool
     """Whether it stands in memory; else its elements are computed when they are packed."""
+    is_packed: bool = False
+    """Whether it is packed in any case, by its dimensions, so that axes may merge whatever lies between them."""
 
     @property
     def is_linear(self) -> bool:
         """Whether an element's place in memory is an affine function of the axes."""
-        return self.is_buffer and not any(i.is_checked or i.dilation > 1 for i in self.indices)
+        return (
+            self.is_buffer
+            and not self.is_packed
+            and not any(i.is_checked or i.dilation > 1 for i in self.indices)
+        )
 
     def strides(self) -> tuple[int, dict[int, int]]:
         """Offset, and elements in memory from one round of an axis to the next, where it is linear."""
@@ -156,7 +162,7 @@ def merged(c: Contraction, lanes: int, *, depth: bool = True) -> Contraction:
                 return False
         for factor in computed:
             both = [a for o in (outer, inner) for a in origins.get(o, (o,)) if uses(factor, a)]
-            if len(both) < 2:
+            if len(both) < 2 or (factor.is_packed and kind == "columns"):
                 continue
             # Places in it are found by dividing, which lanes must not do: of the depth, those of whole units.
             step = lanes * c.arithmetic.group if kind == "depth" else lanes
@@ -196,6 +202,29 @@ def merged(c: Contraction, lanes: int, *, depth: bool = True) -> Contraction:
         columns=columns[-1:],
         depth=empty or (merge(_depth_order(c), "depth") if depth else c.depth),
     )
+
+
+MIN_PACKED_ROWS = 33
+"""Rows for which packing a right operand pays."""
+
+
+def with_packed_columns(c: Contraction) -> Contraction:
+    """With a right operand that is packed, where other axes lie between those of its columns in memory.
+
+    They are one axis then, as in the result; else all but the innermost would be batches of narrow matrices, and
+    the left operand would be packed for each.
+    """
+    columns = [a for a in _by_stride(c, c.columns) if c.sizes[a] != 1]
+    if len(columns) < 2 or c.count(c.rows) < MIN_PACKED_ROWS or not c.rhs.is_linear:
+        return c
+    *_, outer, inner = columns
+    in_operand, in_result = (
+        s.get(outer, 0) == s.get(inner, 0) * c.sizes[inner]
+        for _, s in (c.rhs.strides(), c.result.strides())
+    )
+    if in_operand or not in_result:
+        return c
+    return replace(c, rhs=replace(c.rhs, is_packed=True))
 
 
 def window_step(c: Contraction) -> int:

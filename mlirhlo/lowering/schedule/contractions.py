@@ -14,6 +14,7 @@ from mlirhlo.dialects.hlo.element_types import (
     F8E5M2,
     F16,
     F32,
+    F64,
     S8,
     S32,
     U8,
@@ -98,7 +99,7 @@ def _has_warp_groups(product: MatrixProduct, gpu: GpuDevice) -> bool:
         size = element_of(yielded(product.op.body)[side]).byte_size
         if factor is None or element_of(factor.read.source).byte_size != size:
             return False
-        if size != 2 and not factor.across:
+        if size > 4 or (size != 2 and not factor.across):
             return False
     return True
 
@@ -114,6 +115,8 @@ def _matrix_format(op: ContractOp, gpu: GpuDevice, *, tf32: bool) -> str | None:
     if first is not second:
         return None
     if first in (S8, U8) and accumulator in (S32, U32):
+        return ""
+    if first is F64 and accumulator is F64:
         return ""
     if accumulator is not F32:
         return None

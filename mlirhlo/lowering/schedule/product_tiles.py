@@ -25,7 +25,7 @@ _SYSTEM_BYTES = 1024
 """Of each block's shared memory."""
 _RATES = {
     "tiles": {4: 1.0, 8: 0.5},
-    "mma": {1: 32.0, 2: 16.0, 4: 8.0},
+    "mma": {1: 32.0, 2: 16.0, 4: 8.0, 8: 1.0},
     "wgmma": {1: 32.0, 2: 16.0, 4: 8.0},
 }
 """Products a clock and core by kind and bytes of a factor's element, at the peak."""

@@ -65,9 +65,10 @@ class Layout:
     def combined(self, b: LaunchBuilder, row: Index) -> Index:
         """What the numbers of the units in a row are combined with, by exclusive or."""
         units = self.panel // self.unit
+        group = b.div(row, PANEL_BYTES // UNIT_BYTES // units)
         if self.swizzle == PAIRS:
-            return b.mul(b.rem(row, units // 2), 2)
-        combined = b.rem(b.div(row, PANEL_BYTES // UNIT_BYTES // units), units)
+            return b.mul(b.rem(group, units // 2), 2)
+        combined = b.rem(group, units)
         return b.xor(combined, b.rem(b.div(row, 8), units)) if self.swizzle == FOURS else combined
 
     def offset(self, b: LaunchBuilder, slow: Point, fast: Point) -> Index:

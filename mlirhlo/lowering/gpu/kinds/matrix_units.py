@@ -2,14 +2,14 @@
 
 Warps have tiles of fragments, 16 x 8 sums each. `ldmatrix` reads fragments of the factors from shared memory, 32 bytes
 of terms at a time, and transposes numbers of 16 bits whose lines stand beside each other; wider ones are read one by
-one.
+one. Doubles are multiplied 8 x 8 sums and four terms at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import f64, i32
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
@@ -37,6 +37,7 @@ class MatrixBlock(Block):
         super().__init__(b, product, schedule)
         factor: PrimitiveType = array(yielded(self.op.body)[0]).element_type
         self.kind = schedule.format or factor.name
+        self.is_double = factor.bits == 64
         warps = (schedule.warps_down, schedule.threads // 32 // schedule.warps_down)
         self.warp_tile = (self.sides[0] // warps[0], self.sides[1] // warps[1])
         self.fragments = (self.warp_tile[0] // _ROWS, self.warp_tile[1] // _COLUMNS)
@@ -56,7 +57,7 @@ class MatrixBlock(Block):
         across, swizzle = self.product.is_minor(side, self.product.terms), UNITS
         if not across and element.bits == 8:
             across, swizzle = True, FOURS
-        elif not across and element.bits == 32:
+        elif element.bits == 64 or (not across and element.bits == 32):
             swizzle = PAIRS
         return order_of(self, side, element, across=across, swizzle=swizzle)
 
@@ -98,8 +99,30 @@ class MatrixBlock(Block):
             four = b.insert(b.bitcast(b.load(buffer, indices), i32), four, register)
         return four
 
+    def _doubles(self, side: int, stage: Index, line: int, term: int) -> SSAValue:
+        """A double of 8 lines and four terms."""
+        b = self.b
+        own = b.div(self.lane, 4), b.rem(self.lane, 4)
+        buffer, indices = self._loaded(side, stage, (own[0], line), (own[1], term))
+        one = b.constant(0.0, vector_of(f64, 1))
+        return b.insert(b.load(buffer, indices), one, 0)
+
+    def _multiply_doubles(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """Each fragment is two halves of eight rows, one after the other."""
+        b, (down, across) = self.b, self.fragments
+        for term in range(0, self.depth, self.step):
+            firsts = [self._doubles(0, stage, n * 8, term) for n in range(2 * down)]
+            seconds = [self._doubles(1, stage, n * _COLUMNS, term) for n in range(across)]
+            sums = [
+                b.mma(self.kind, firsts[n // 2 // across * 2 + n % 2], seconds[n // 2 % across], s)
+                for n, s in enumerate(sums)
+            ]
+        return list(sums)
+
     def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """As `Block.multiply`."""
+        if self.is_double:
+            return self._multiply_doubles(stage, sums)
         b, (down, across) = self.b, self.fragments
         for term in range(0, self.depth, self.step):
             firsts = [self._matrices(0, stage, n * _ROWS, term) for n in range(down)]
@@ -119,8 +142,10 @@ class MatrixBlock(Block):
         """As `Block.results`."""
         b = self.b
         down, across = self.fragments
-        zero = b.constant(0, vector_of(MMA[self.kind].element, 4))
-        sums = self.summed(self.factors, [zero] * (down * across))
-        parts = [[b.extract(total, part) for part in range(4)] for total in sums]
+        halves = 1 + self.is_double
+        zero = b.constant(0, vector_of(MMA[self.kind].element, 4 // halves))
+        sums = self.summed(self.factors, [zero] * (down * across * halves))
+        flat = [b.extract(total, part) for total in sums for part in range(4 // halves)]
+        parts = [flat[n : n + 4] for n in range(0, len(flat), 4)]
         first = [b.add(self.first[side], self.warp[side]) for side in (0, 1)]
         return fragment_elements(b, parts, across, (first[0], first[1]), self.is_narrow)

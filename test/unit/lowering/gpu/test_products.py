@@ -65,7 +65,7 @@ def check(hlo, gpu="h100", *, code="", is_clean=True):
         ("f8e4m3fn", "m16n8k32.row.col.f32.e4m3"),
         pytest.param("f8e5m2", "m16n8k32.row.col.f32.e5m2", marks=pytest.mark.slow),
         ("f32", "fma.rn.f32"),
-        pytest.param("f64", "fma.rn.f64", marks=pytest.mark.slow),
+        ("f64", "m8n8k4.row.col.f64"),
         pytest.param("s32", "mad.lo.s32", marks=pytest.mark.slow),
     ],
 )

@@ -19,7 +19,49 @@ from mlirhlo.interp.collectives import GroupMode, group_mode, outside
 from mlirhlo.interp.registry import Array, Frame, Program, Run, Value, prepares
 
 if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.base import Instruction
     from mlirhlo.dialects.hlo.ops.collectives import CollectivePermuteOp
+
+
+def permute_members(op: Instruction, frame: Frame) -> tuple[tuple[int, ...], dict[int, int]]:
+    """The devices that run a permute with this one, and by device whose operands it gets. Raises `HloError` HLO0353 and
+    HLO0354."""
+    permute = cast("CollectivePermuteOp", op)
+    machine, mode, pairs = frame.machine, group_mode(op), _pairs_of(permute)
+    across_partitions = mode is GroupMode.CROSS_PARTITION
+    count = machine.partitions if across_partitions else machine.replicas
+    _check_ids(permute, mode, pairs, count)
+
+    def device(number: int) -> int:
+        replica, partition = frame.replica, frame.partition
+        place = (replica, number) if across_partitions else (number, partition)
+        return machine.device(*place)
+
+    return tuple(map(device, range(count))), {device(t): device(s) for s, t in pairs}
+
+
+def _pairs_of(op: CollectivePermuteOp) -> tuple[tuple[int, int], ...]:
+    pairs = tuple((source, target) for source, target in op.source_target_pairs)
+    if any(len({*devices}) != len(pairs) for devices in zip(*pairs, strict=True)):
+        raise error(
+            "HLO0354",
+            f"{_name(op)}: a device is a source or a target of several pairs, for which there is no meaning"
+            " here",
+        )
+    return pairs
+
+
+def _check_ids(
+    op: CollectivePermuteOp, mode: GroupMode, pairs: Sequence[tuple[int, int]], count: int
+) -> None:
+    highest = max((max(pair) for pair in pairs), default=0)
+    if highest >= count:
+        raise outside(_name(op), mode, highest, count)
+
+
+def _name(op: CollectivePermuteOp) -> str:
+    return f"{op.opcode.name} %{op.instruction_name}"
+
 
 Permute = Callable[[Sequence[Any], Frame], Value]
 
@@ -27,24 +69,15 @@ Permute = Callable[[Sequence[Any], Frame], Value]
 def _permuting(op: CollectivePermuteOp) -> Permute:
     channel, mode = op.channel_id, group_mode(op)
     key: Hashable = channel if channel and channel > 0 else op
-    pairs = tuple((source, target) for source, target in op.source_target_pairs)
-    name = f"{op.opcode.name} %{op.instruction_name}"
+    pairs, name = _pairs_of(op), _name(op)
     in_place = bool(op.slice_sizes)
-    if any(len({*devices}) != len(pairs) for devices in zip(*pairs, strict=True)):
-        raise error(
-            "HLO0354",
-            f"{name}: a device is a source or a target of several pairs, for which there is no meaning"
-            " here",
-        )
 
     def permute(inputs: Sequence[Any], frame: Frame) -> Value:
         machine = frame.machine
         across_partitions = mode is GroupMode.CROSS_PARTITION
         me = frame.partition if across_partitions else frame.replica
         count = machine.partitions if across_partitions else machine.replicas
-        highest = max((max(pair) for pair in pairs), default=0)
-        if highest >= count:
-            raise outside(name, mode, highest, count)
+        _check_ids(op, mode, pairs, count)
 
         def box(source: int, target: int) -> Hashable:
             fixed = frame.replica if across_partitions else frame.partition

@@ -117,10 +117,15 @@ class Meeting:
         """The instruction in messages."""
         return f"{self.op.opcode.name} %{self.op.instruction_name}"
 
-    def members(self, frame: Frame) -> tuple[int, ...]:
-        """Devices of this device's group, in order. Raises `HloError` HLO0353."""
+    def members(self, frame: Frame, *, leaves_out: bool = False) -> tuple[int, ...]:
+        """Devices of this device's group, in order; none of a device that the groups `leaves_out`.
+
+        Raises `HloError` HLO0353.
+        """
         me, count = _ids(self.mode, frame)
         ids = self.group_of.get(me) if self.groups else tuple(range(count))
+        if ids is None and leaves_out:
+            return ()
         if ids is None:
             raise error("HLO0353", f"{self.name}: {self.mode.value} {me} is in no group")
         if max(ids) >= count:
@@ -156,13 +161,48 @@ def as_declared(op: Instruction, results: Sequence[Value], declared: Shape) -> V
             continue
         sizes = np.shape(cast(Array, result))
         if sizes != shape.dimensions:
-            raise error(
-                "HLO0354",
-                f"{op.opcode.name} %{op.instruction_name}: its devices give an array of sizes "
-                f"{list(sizes)}, its shape is {without_layout(shape)}",
-                help="the replica groups or the numbers of replicas and partitions do not fit the shapes",
-            )
+            raise _unlike(f"{op.opcode.name} %{op.instruction_name}", sizes, shape)
     return tuple(results) if isinstance(declared, TupleShape) else results[0]
+
+
+def misfit_of(op: Instruction, count: int) -> Exception | None:
+    """The error where groups of `count` devices do not fit the shapes of a collective."""
+    base = op.opcode.name.removesuffix("-start")
+    shape = op.shape
+    if op.opcode.name == "all-gather-start":
+        shape = cast(TupleShape, shape).elements[1]
+    shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    name = f"{op.opcode.name} %{op.instruction_name}"
+    dims: Sequence[int] = getattr(op, "dimensions", ())
+    if base == "all-to-all" and (isinstance(shape, TupleShape) or not dims):
+        if len(op.inputs) == count:
+            return None
+        return error("HLO0354", f"{name}: {len(op.inputs)} operands for a group of {count} devices")
+    for have, want in zip(op.input_shapes, shapes, strict=False):
+        if not isinstance(have, ArrayShape) or not isinstance(want, ArrayShape):
+            continue
+        sizes = list(have.dimensions)
+        if base in ("reduce-scatter", "all-to-all"):
+            size, rest = divmod(sizes[dims[0]], count)
+            if rest:
+                return error(
+                    "HLO0354",
+                    f"{name}: dimension {dims[0]} of size {sizes[dims[0]]} cannot be split {count} ways",
+                )
+            sizes[dims[0]] = size if base == "reduce-scatter" else sizes[dims[0]]
+        elif base == "all-gather":
+            sizes[dims[0]] *= count
+        if tuple(sizes) != want.dimensions:
+            return _unlike(name, sizes, want)
+    return None
+
+
+def _unlike(name: str, sizes: Sequence[int], shape: ArrayShape) -> Exception:
+    return error(
+        "HLO0354",
+        f"{name}: its devices give an array of sizes {list(sizes)}, its shape is {without_layout(shape)}",
+        help="the replica groups or the numbers of replicas and partitions do not fit the shapes",
+    )
 
 
 def _whole(op: Instruction, results: Sequence[Value]) -> Value:
@@ -292,10 +332,15 @@ def _root(inputs: Sequence[Any], count: int) -> int:
 
 @prepares("collective-broadcast")
 def collective_broadcast(op: CollectiveBroadcastOp, program: Program) -> Run:
-    """The root's operands: the group's first member, or the one at the last operand's position."""
+    """The root's operands: the group's first member, or the one at the last operand's position.
+
+    A device in no group gets zeros.
+    """
     meeting, has_root = Meeting.of(op, kind="collective-broadcast"), op.has_dynamic_root
 
     def run(inputs: Sequence[Any], frame: Frame) -> Value:
+        if not meeting.members(frame, leaves_out=True):
+            return _whole(op, [np.zeros_like(x) for x in inputs[: len(inputs) - has_root]])
         values, _ = meeting.exchange(frame, tuple(inputs))
         root = _root(inputs, len(values)) if has_root else 0
         return _whole(op, values[root][: len(inputs) - has_root])

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,12 +29,35 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LOOK_S = 0.1
+"""Seconds between two looks at devices that run for long."""
+
 FIRST_RNG_STATE = 0x7012395
 """Random state a module starts with on XLA:CPU, 128 bits wide."""
 
 
-class _Stopped(Exception):
+class Stopped(Exception):
     """Ends a device's thread because another one failed."""
+
+
+class Watched(Protocol):
+    """Where devices wait outside of Python."""
+
+    def waits(self) -> Mapping[int, str]:
+        """By device that cannot go on by itself, what it waits in, and for whom."""
+        ...
+
+    def place(self, device: int) -> Any:
+        """Where the instruction is that a device waits in."""
+        ...
+
+    def tell(self) -> None:
+        """Warns of devices that have waited for long."""
+        ...
+
+    def end(self) -> None:
+        """Ends all waiting."""
+        ...
 
 
 @dataclass(slots=True)
@@ -76,6 +99,8 @@ class Machine:
         self.seed: int = seed
         self.host_timeout_s: float = host_timeout_s
         self.custom_calls: dict[str, Meaning] = dict(custom_calls or {})
+        self.watched: dict[Hashable, Watched] = {}
+        """Where machine code waits, by whose it is."""
         self._changed = threading.Condition()
         self._here = threading.local()
         self._running: set[int] = set()
@@ -137,7 +162,7 @@ class Machine:
             try:
                 with self._runs(device):
                     results[device] = program(*self.place(device))
-            except _Stopped:
+            except Stopped:
                 pass
             except BaseException as problem:  # noqa: BLE001 - handed to the caller's thread
                 self._fail(problem)
@@ -149,7 +174,10 @@ class Machine:
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join()
+                thread.join(_LOOK_S)
+                while thread.is_alive():
+                    self._look()
+                    thread.join(_LOOK_S)
         except BaseException as problem:
             self._fail(problem)
             raise
@@ -181,6 +209,8 @@ class Machine:
             if self._failure is None:
                 self._failure = problem
             self._changed.notify_all()
+        for watched in list(self.watched.values()):
+            watched.end()
 
     def _forget(self) -> None:
         """Drops what a failed run left behind, so that the next one starts clean."""
@@ -204,7 +234,7 @@ class Machine:
                     problem, self._deadlock = self._deadlock, None
                     raise problem
                 if self._failure is not None:
-                    raise _Stopped
+                    raise Stopped
                 self._changed.wait()
         finally:
             self._waits.pop(device, None)
@@ -218,22 +248,42 @@ class Machine:
             or any(wait.is_over() for wait in self._waits.values())
         ):
             return
-        waits = sorted(self._waits.items())
-        first, rest = waits[0], waits[1:]
-        self._deadlock = HloError(
+        self._deadlock = self._stuck({d: wait.reason() for d, wait in self._waits.items()})
+        self._changed.notify_all()
+
+    def _stuck(self, reasons: Mapping[int, str]) -> HloError:
+        """The error of devices that all wait, each for its reason."""
+        first, *rest = sorted(reasons.items())
+        others = [d for d in range(self.device_count) if d not in reasons]
+        return HloError(
             Diagnostic(
                 "HLO0351",
-                f"deadlock: {self.describe(first[0])} waits {first[1].reason()}, and no device can go on",
-                notes=[(f"{self.describe(d)} waits {wait.reason()}", None) for d, wait in rest]
-                + [
-                    (f"{self.describe(d)} is not running", None)
-                    for d in range(self.device_count)
-                    if d not in self._waits
-                ],
+                f"deadlock: {self.describe(first[0])} waits {first[1]}, and no device can go on",
+                notes=[(f"{self.describe(d)} waits {reason}", None) for d, reason in rest]
+                + [(f"{self.describe(d)} is not running", None) for d in others],
                 help="every member of a collective's group must run it, in the same order as the others",
             )
         )
-        self._changed.notify_all()
+
+    def _look(self) -> None:
+        """Ends the run where no device can go on, and some wait in machine code."""
+        watched = list(self.watched.values())
+        if not watched:
+            return
+        with self._changed:
+            reasons = {d: w.reason() for d, w in self._waits.items() if not w.is_over()}
+            running = set(self._running)
+        places: dict[int, Any] = {}
+        for each in watched:
+            for device, reason in each.waits().items():
+                reasons[device] = reason
+                places[device] = each.place(device)
+        if running and running <= reasons.keys():
+            problem = self._stuck({d: reasons[d] for d in running})
+            self._fail(problem.at(places.get(min(running))))
+        else:
+            for each in watched:
+                each.tell()
 
     # -------------------------------------------------------------- meeting and mail
 
@@ -320,7 +370,7 @@ class Machine:
 
             if not self._changed.wait_for(is_ready, self.host_timeout_s) or not self._mail.get(key):
                 if self._failure is not None:
-                    raise _Stopped
+                    raise Stopped
                 raise HloError(
                     Diagnostic(
                         "HLO0352",

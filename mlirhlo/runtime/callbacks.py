@@ -27,7 +27,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, TupleShape
 from mlirhlo.interp.device_counts import device_counts
 from mlirhlo.interp.engine import DeviceFrame, Interpreter, load_meanings
-from mlirhlo.interp.machine import Machine
+from mlirhlo.interp.machine import Machine, Stopped
 from mlirhlo.interp.plans import FAILURES, failed, place_of, prepare
 from mlirhlo.interp.registry import TOKEN, Array, Call, DynamicArray, Run, Value
 from mlirhlo.lowering.cpu.emit import CALLBACK
@@ -37,6 +37,7 @@ from mlirhlo.runtime.calls import logical
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.plan.plan import Plan
+    from mlirhlo.runtime.meetings import World
 
 LOG = logging.getLogger(__name__)
 
@@ -69,6 +70,9 @@ class Callbacks:
         self._lock = threading.Lock()
         if warns:
             _warn(plan.sites)
+        self._natives = plan.sites if any(site.is_native for site in plan.sites) else ()
+        self._worlds: dict[tuple[int, int], list[World]] = {}
+        """Those that no run uses, by the machine's sizes."""
 
     def machine(self) -> Machine:
         """A machine of as many devices as the module wants."""
@@ -77,7 +81,34 @@ class Callbacks:
     def start(self, machine: Machine, replica: int, partition: int) -> Running:
         """A run on one device of a machine."""
         program = _Program(self.interpreter, machine)
-        return Running(self, DeviceFrame(program, replica, partition))
+        world = self._world(machine) if self._natives else None
+        return Running(self, DeviceFrame(program, replica, partition), world)
+
+    def _world(self, machine: Machine) -> World:
+        """The world in which the devices of a run meet."""
+        from mlirhlo.runtime.meetings import World
+
+        sizes = machine.replicas, machine.partitions
+        with self._lock:
+            world = cast("World | None", machine.watched.get(self))
+            if world is None or world.is_ended:
+                free = self._worlds.get(sizes)
+                world = free.pop() if free else World(self._natives, machine)
+                world.renew(machine)
+                machine.watched[self] = world
+            world.running += 1
+            return world
+
+    def leave(self, world: World) -> None:
+        """Ends the run of a device; with that of the last one the world is free."""
+        with self._lock:
+            world.running -= 1
+            if world.running or world.machine.watched.get(self) is not world:
+                return
+            del world.machine.watched[self]
+            if not world.is_ended:
+                sizes = world.machine.replicas, world.machine.partitions
+                self._worlds.setdefault(sizes, []).append(world)
 
     def count(self, name: str) -> None:
         """Counts a call."""
@@ -104,11 +135,12 @@ class _Program(Interpreter):
 class Running:
     """One run of an executable, on one device."""
 
-    def __init__(self, callbacks: Callbacks, frame: DeviceFrame) -> None:
+    def __init__(self, callbacks: Callbacks, frame: DeviceFrame, world: World | None) -> None:
         self.callbacks = callbacks
         self.frame = frame
         self.held: list[Value] = [None] * callbacks.slots
         """What Python holds, by slot."""
+        self.world = world
         self._problem: BaseException | None = None
 
     def __enter__(self) -> Running:
@@ -118,8 +150,23 @@ class Running:
         runs.append(self)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    @property
+    def contexts(self) -> list[Array]:
+        """What code finds behind the parameters."""
+        if self.world is None:
+            return []
+        frame = self.frame
+        return [self.world.context(frame.machine.device(frame.replica, frame.partition))]
+
+    def __exit__(self, kind: object, *_: object) -> None:
         _here.runs.pop()
+        world = self.world
+        if world is not None:
+            if kind is not None or self._problem is not None:
+                world.end()
+            self.callbacks.leave(world)
+            if world.is_ended and self._problem is None and kind is None:
+                raise Stopped
         if self._problem is not None:
             raise self._problem
 
@@ -252,7 +299,7 @@ def _is_of_the_user(op: Instruction) -> bool:
 
 
 def _warn(sites: Sequence[Site]) -> None:
-    ops = [site.op for site in sites if site.op is not None]
+    ops = [site.op for site in sites if site.op is not None and not site.is_native]
     counts = Counter(describe(op) for op in ops if not _is_of_the_user(op))
     if not counts:
         return

@@ -338,7 +338,7 @@ class _Slow:
                 held = running.held
                 for value, place in _pairs(given, Held):
                     held[place.slot] = value
-                self.runner.run(inputs, outputs)
+                self.runner.run([*inputs, *running.contexts], outputs)
         results = [logical(o, b.shape) for o, b in zip(outputs, plan.results, strict=True)]
         if out is not None:
             return self._written(results, out)

@@ -21,8 +21,8 @@ def externals(text: str) -> dict[str, int]:
             raise error("HLO0434", f"compiled code needs {symbol}, which this NumPy does not have")
         found[symbol] = address
     if others - found.keys():
-        # What calls into Python; few modules do.
-        from mlirhlo.runtime import callbacks, checked
+        # What calls into Python, or meets other devices; few modules do.
+        from mlirhlo.runtime import callbacks, checked, meetings
 
-        found |= callbacks.externals(text) | checked.externals(text)
+        found |= callbacks.externals(text) | checked.externals(text) | meetings.externals(text)
     return found

@@ -21,7 +21,7 @@ from mlirhlo.runtime.jit import Library, lock_for_forks
 PARALLEL_FOR = "mlirhlo_parallel_for"
 """Symbol that generated code calls."""
 
-_FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
+FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
 """Linux's number of the system call, and the intrinsic that eases a spinning core, by machine."""
 
 _lock = lock_for_forks()
@@ -73,7 +73,7 @@ def _only_pool() -> _Pool:
 
 class _Pool:
     def __init__(self) -> None:
-        number, pause = _FUTEX.get(platform.machine(), (0, ""))
+        number, pause = FUTEX.get(platform.machine(), (0, ""))
         self._works = sys.platform == "linux" and number > 0
         names = [PARALLEL_FOR, "pool_stop", "pool_forget", "threads"]
         # A machine of another kind never calls what is missing there: it has one thread.

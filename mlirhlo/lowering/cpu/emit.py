@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
     MemRefType,
@@ -33,6 +32,7 @@ from mlirhlo.dialects.interned import UNIT, symbol_ref
 from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.quick import create_op, module_of
 from mlirhlo.lowering.builder import SELDOM, FunctionBuilder
+from mlirhlo.lowering.cpu.collective_code import POINTERS, CollectiveCode, declarations
 from mlirhlo.lowering.cpu.loop_functions import LoopCode
 from mlirhlo.lowering.cpu.planner import CpuPlan
 from mlirhlo.lowering.cpu.registers import arguments_of, registers_of
@@ -45,6 +45,7 @@ from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,
+    Collective,
     Kernel,
     Slice,
     Step,
@@ -54,9 +55,6 @@ from mlirhlo.lowering.plan.steps import (
     touched,
 )
 from mlirhlo.nesting import Walk, walked
-
-POINTERS = MemRefType(BYTES, [DYNAMIC_INDEX])
-"""An array of pointers."""
 
 _MANY_STEPS = 100
 """As many calls are not worth LLVM's effort."""
@@ -83,6 +81,7 @@ def emit_module(plan: CpuPlan, *, marks: list[Kernel] | None = None) -> ModuleOp
         program.loops.append(_Function(program, _part_name(number), part.local).part(part.steps))
     outside: list[Operation] = [declaration(CALLBACK, [i64, POINTERS], [i8])] if plan.sites else []
     outside += [declaration(MARK, [i64, i64])] if marks is not None else []
+    outside += declarations() if any(site.is_native for site in plan.sites) else []
     helpers = helpers_of(plan.kernels.values())
     outside += [stop_flag()] if program.loops_stop else []
     kernels = [f for name, f in plan.kernels.items() if name in program.called]
@@ -265,6 +264,16 @@ class _Function(StepCode):
         arguments = [b.constant(step.site, i64), b.emit(memref.CastOp, [pointers], POINTERS)]
         status = b.emit(CallOp, arguments, i8, {"callee": symbol_ref(CALLBACK)})
         b.store(b.ori(b.load(failed, [0]), status), failed, [0])
+
+    def collective(self, step: Collective) -> None:
+        """Meets other devices. Contexts stand behind the parameters."""
+        plan = self.program.plan
+        assert self.failed is not None
+        self.program.called.update(step.folds)
+        op = plan.sites[step.site].op
+        assert op is not None
+        context = self.b.load(self.b.arguments[0], [len(plan.parameters)])
+        CollectiveCode(self, step, op, context, self.failed).write()
 
     def slice(self, step: Slice) -> None:
         """A place that only this function knows."""

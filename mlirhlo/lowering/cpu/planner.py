@@ -14,6 +14,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.lowering.builder import IN_PLACE, WORKSPACE
+from mlirhlo.lowering.cpu.collective_plans import CollectivePlanner
 from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel
@@ -43,6 +44,10 @@ def plan_module(module: ModuleOp, values: Values | None = None) -> CpuPlan:
 class _CpuPlanner(Planner[FuncOp]):
     target = "the CPU"
 
+    def __init__(self, module: HloModule, values: Values | None = None) -> None:
+        super().__init__(module, values)
+        self.collectives = CollectivePlanner(self)
+
     def build(self, name: str, op: Instruction) -> FuncOp | None:
         try:
             return build_kernel(name, op, self.computations)
@@ -61,6 +66,10 @@ class _CpuPlanner(Planner[FuncOp]):
 
     def strands(self, op: WhileOp, state: Tree) -> Strands | None:
         return strands_of(op, state)
+
+    def native(self, op: Instruction, operands: list[Tree], steps: list[Step]) -> Tree | None:
+        """Collectives that machine code runs."""
+        return self.collectives.plan(op, operands, steps)
 
     def settle(
         self, steps: list[Step], results: Sequence[Buffer]

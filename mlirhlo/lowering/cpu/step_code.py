@@ -27,6 +27,7 @@ from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
     Callback,
+    Collective,
     Copy,
     Kernel,
     Repeat,
@@ -86,6 +87,8 @@ class StepCode:
             match step:
                 case Kernel():
                     self.kernel(step)
+                case Collective():
+                    self.collective(step)
                 case Callback():
                     self.callback(step)
                 case Slice():
@@ -106,6 +109,10 @@ class StepCode:
         self.b.call(step.name, [self.view(b, t) for b, t in zip(buffers, types, strict=True)])
 
     def callback(self, step: Callback) -> None:
+        """Only main has any."""
+        raise NotImplementedError
+
+    def collective(self, step: Collective) -> None:
         """Only main has any."""
         raise NotImplementedError
 

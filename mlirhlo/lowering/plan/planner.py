@@ -139,6 +139,11 @@ class Planner(Generic[KernelT]):
         Spans().run(steps)
         return set(), []
 
+    def native(self, op: Instruction, operands: list[Tree], steps: list[Step]) -> Tree | None:
+        """Where the value of an instruction is that the back end runs in steps of its own."""
+        del op, operands, steps
+        return None
+
     def call_back(self, site: Site, steps: list[Step]) -> None:
         """Adds a step that Python runs, or raises `HloError`."""
         reads = [leaf for tree in site.operands for leaf in leaves(tree)]
@@ -246,10 +251,10 @@ class Planner(Generic[KernelT]):
         steps += self._parallel_copies(*zip(*last, strict=True)) if last else ()
         return results, placed
 
-    def _new(self, shape: Shape) -> Tree:
+    def new(self, shape: Shape) -> Tree:
         """Buffers for a new value."""
         if isinstance(shape, TupleShape):
-            return tuple(self._new(s) for s in shape.elements)
+            return tuple(self.new(s) for s in shape.elements)
         if isinstance(shape, TokenShape):
             return ()
         array = in_memory(shape)
@@ -309,6 +314,8 @@ class Planner(Generic[KernelT]):
         if name == "copy" and isinstance(op.shape, TupleShape):
             # Nothing changes an operand, so that its copy may be itself.
             return self._in_layout(operands[0], shape_of(op.inputs[0].type), op.shape, steps)
+        if (native := self.native(op, operands, steps)) is not None:
+            return native
         if (started := self._asynchronous(op, operands, steps)) is not None:
             return started
         if any(map(is_held, (*operands, op.shape))) or crops(op):
@@ -328,7 +335,7 @@ class Planner(Generic[KernelT]):
             # Nothing changes an operand, so that its copy may be itself.
             copy, _, *context = cast(TupleShape, op.shape).elements
             copied = self._in_layout(operands[0], shape_of(op.inputs[0].type), copy, steps)
-            return (copied, operands[0], *map(self._new, context))
+            return (copied, operands[0], *map(self.new, context))
         if name in ("async-update", "all-reduce-done"):
             return operands[0]
         if name in ("async-done", "all-gather-done", "collective-permute-done"):
@@ -341,7 +348,7 @@ class Planner(Generic[KernelT]):
         callee = self.computations[op.called_computations[0]]
         shape = cast(TupleShape, op.shape)
         result: Tree = yield self._called(callee, op, operands, shape.elements[1], steps)
-        return (tuple(operands), result, *map(self._new, shape.elements[2:]))
+        return (tuple(operands), result, *map(self.new, shape.elements[2:]))
 
     def _called(
         self,
@@ -366,7 +373,7 @@ class Planner(Generic[KernelT]):
         operands = [trees[v] for v in op.inputs]
         if isinstance(op, FusionOp):
             return self._called(self.computations[op.calls], op, operands, op.shape, steps)
-        result = self._new(op.shape)
+        result = self.new(op.shape)
         self.call_back(Site(op, operands, result), steps)
         return result
 
@@ -409,7 +416,7 @@ class Planner(Generic[KernelT]):
     def _kernel(
         self, op: Instruction, trees: dict[SSAValue, Tree], steps: list[Step]
     ) -> Tree | Walk[Tree]:
-        result = self._new(op.shape)
+        result = self.new(op.shape)
         if self.is_unwritten(op):
             return result
         reads = [leaf for v in op.inputs for leaf in leaves(trees[v])]
@@ -435,7 +442,7 @@ class Planner(Generic[KernelT]):
             updated = writes[target - len(reads)]
             steps.append(Copy(reads[operand], updated))
             reads[operand] = updated
-        writes += map(self._workspace, self.workspaces(kernel))
+        writes += map(self.workspace, self.workspaces(kernel))
         steps.append(Kernel(name, reads, writes))
         return result
 
@@ -451,7 +458,8 @@ class Planner(Generic[KernelT]):
             self.names[kernel_key(first[0], self.computations)] = first[1]
         return self.names.setdefault(kernel_key(op, self.computations), mine)
 
-    def _workspace(self, size_bytes: int) -> Buffer:
+    def workspace(self, size_bytes: int) -> Buffer:
+        """Memory that one step uses."""
         shape = ArrayShape(PRIMITIVE_TYPES["u8"], (size_bytes,))
         buffer = Buffer(shape, size_bytes, workspace=True)
         self.buffers.append(buffer)
@@ -477,7 +485,7 @@ class Planner(Generic[KernelT]):
         return cast(Tree, self._kernel(copy, {value: tree}, steps))
 
     def _while(self, op: WhileOp, initial: Tree, steps: list[Step]) -> Walk[Tree]:
-        state = self._new(op.shape)
+        state = self.new(op.shape)
         initial = self._in_layout(initial, shape_of(op.inputs[0].type), op.shape, steps)
         for source, target in zip(leaves(initial), leaves(state), strict=True):
             steps.append(Copy(source, target))
@@ -524,7 +532,7 @@ class Planner(Generic[KernelT]):
             if source is target.alias:
                 continue
             if id(source) in written and id(source) not in saved:
-                copy = cast(Buffer, self._new(source.shape))
+                copy = cast(Buffer, self.new(source.shape))
                 steps.append(Copy(source, copy))
                 saved[id(source)] = copy
         steps += [Copy(s if s is t.alias else saved.get(id(s), s), t) for s, t in pending]
@@ -533,7 +541,7 @@ class Planner(Generic[KernelT]):
     def _conditional(
         self, op: ConditionalOp, operands: list[Tree], steps: list[Step]
     ) -> Walk[Tree]:
-        result = self._new(op.shape)
+        result = self.new(op.shape)
         selector, *arguments = operands
         chosen_by = cast(Buffer, selector)
         branch = Branch(chosen_by, chosen_by.shape.element_type.kind is Kind.PRED)

@@ -20,7 +20,7 @@ Source: XLA's copy insertion and buffer assignment, whose aims these are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlirhlo.lowering.plan.candidates import Candidates, Numbers, Pairs, Set, shared_operands
 from mlirhlo.lowering.plan.exposed import Exposed, exposed_reads
@@ -259,7 +259,8 @@ def _on_homes(steps: Sequence[Step]) -> Walk[list[Step]]:
             case Kernel():
                 found.append(Kernel(step.name, _homes(step.reads), _homes(step.writes)))
             case Callback():
-                found.append(Callback(step.site, _homes(step.reads), _homes(step.writes)))
+                reads, writes = _homes(step.reads), _homes(step.writes)
+                found.append(replace(step, reads=reads, writes=writes))
             case Copy():
                 source, target = _homes((step.source, step.target))
                 if source is not target:

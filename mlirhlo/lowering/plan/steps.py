@@ -102,6 +102,8 @@ class Site:
     """None for a move: the operand, a tuple, becomes the result."""
     operands: Sequence[Tree]
     result: Tree
+    is_native: bool = False
+    """Whether machine code runs it after all: a collective."""
 
 
 @dataclass(slots=True)
@@ -192,6 +194,19 @@ class Callback:
     site: int
     reads: Sequence[Buffer]
     writes: Sequence[Buffer]
+
+
+@dataclass(slots=True)
+class Collective(Callback):
+    """A collective, or one end of it, that machine code runs: devices publish where `reads` and `writes` are, and
+    then copy and fold what the others have published."""
+
+    starts: bool = True
+    """Whether this step publishes."""
+    ends: bool = True
+    """Whether it waits for the others, and moves the data."""
+    folds: Sequence[str] = ()
+    """By operand, the kernel that folds a block of two arrays."""
 
 
 Step: TypeAlias = Kernel | Slice | Copy | While | Repeat | Branch | Callback

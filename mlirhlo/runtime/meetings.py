@@ -1,0 +1,274 @@
+"""The devices of one process as their collectives see them: a world of contexts and meetings, in memory.
+
+Generated code publishes, waits and moves data (`lowering/cpu/collective_code.py`, `meeting_ir.py`); here the memory for
+that is laid out, and watched: when every running device waits for one that will not come, the run ends with an error
+that says which device waits where (HLO0351), and a wait of many seconds is told of.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import logging
+import os
+import platform
+import sys
+import time
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.interp.collective_permute import permute_members
+from mlirhlo.interp.collectives import Meeting
+from mlirhlo.interp.plans import place_of
+from mlirhlo.lowering import meeting_words as words
+from mlirhlo.runtime import meeting_ir
+from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.jit import Library, lock_for_forks
+from mlirhlo.runtime.threads import FUTEX
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.base import Instruction
+    from mlirhlo.interp.machine import Machine
+    from mlirhlo.interp.registry import Frame
+    from mlirhlo.lowering.plan.steps import Site
+
+LOG = logging.getLogger(__name__)
+
+_SPINS = 4000
+"""Turns before sleep where every device has a processor: some 100 µs."""
+_LINE_WORDS = 8
+_LONG_S = 20.0
+"""Seconds of waiting that are told of."""
+_IDS = ("partition-id", "replica-id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A device, as the groups of a collective ask for it."""
+
+    machine: Machine
+    replica: int
+    partition: int
+
+
+@dataclass(slots=True)
+class _Group:
+    """The devices of one meeting, and how many buffers they publish."""
+
+    members: tuple[int, ...]
+    buffers: int
+    offset: int = 0
+    """Words from the world's start to it."""
+    rounds: dict[int, int] = field(default_factory=dict[int, int])
+    """By member, words to its number of rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """What a device is in a collective."""
+
+    group: Hashable | None
+    """None in none."""
+    position: int = 0
+    source: int = -1
+
+
+class World:
+    """Memory of the devices of one run; used again by the next one, if all went well."""
+
+    def __init__(self, sites: Sequence[Site], machine: Machine) -> None:
+        """Raises `HloError` HLO0353 and HLO0354 for groups that do not fit the machine."""
+        self.machine = machine
+        self.sites = sites
+        self.running = 0
+        """Devices that have not ended their run."""
+        self.is_ended = False
+        self._groups: dict[Hashable, _Group] = {}
+        seats = [
+            [self._seat(site, *machine.place(device)) for site in sites]
+            for device in range(machine.device_count)
+        ]
+        self._lay_out(len(sites))
+        self._fill(seats)
+        self._since: dict[int, float] = {}
+        self._told: set[int] = set()
+
+    # ------------------------------------------------------------ memory
+
+    def _seat(self, site: Site, replica: int, partition: int) -> _Seat:
+        op = site.op
+        if op is None or not site.is_native or op.opcode.name in _IDS:
+            return _Seat(None)
+        frame = cast("Frame", _Place(self.machine, replica, partition))
+        try:
+            return self._seat_in(op, frame)
+        except HloError as problem:
+            raise problem.at(place_of(op)) from None
+
+    def _seat_in(self, op: Instruction, frame: Frame) -> _Seat:
+        base = op.opcode.name.removesuffix("-start")
+        device = self.machine.device(frame.replica, frame.partition)
+        if base == "collective-permute":
+            members, sources = permute_members(op, frame)
+            channel = getattr(op, "channel_id", None)
+            key: Hashable = (base, channel if channel and channel > 0 else op, members)
+            source = sources.get(device)
+            at = -1 if source is None else members.index(source)
+        else:
+            meeting = Meeting.of(op, kind=base)
+            members = meeting.members(frame, leaves_out=base == "collective-broadcast")
+            if not members:
+                return _Seat(None)
+            check_shapes(op, len(members))
+            key, at = (meeting.key, members), 0
+        buffers = 2 * len(op.inputs)
+        group = self._groups.setdefault(key, _Group(members, buffers))
+        group.buffers = max(group.buffers, buffers)
+        return _Seat(key, members.index(device), at)
+
+    def _lay_out(self, sites: int) -> None:
+        end = _LINE_WORDS
+        self._contexts = list[int]()
+        for _ in range(self.machine.device_count):
+            self._contexts.append(end)
+            end += words.HEAD + words.RECORD * sites
+        for group in self._groups.values():
+            group.offset = end
+            size = len(group.members) * group.buffers + meeting_ir.POINTERS // words.WORD
+            end += -(-size // _LINE_WORDS) * _LINE_WORDS
+            for member in group.members:
+                group.rounds[member] = end
+                end += _LINE_WORDS
+        raw = np.zeros(end + _LINE_WORDS, np.int64)
+        skip = -raw.ctypes.data % 64 // words.WORD
+        self.memory = raw[skip : skip + end]
+        self._start = self.memory.ctypes.data
+        # Words of a run, zero before it.
+        self._first = min((g.offset for g in self._groups.values()), default=end)
+
+    def _address(self, word: int) -> int:
+        return self._start + words.WORD * word
+
+    def _fill(self, seats: Sequence[Sequence[_Seat]]) -> None:
+        memory, count = self.memory, self.machine.device_count
+        memory[meeting_ir.SPINS] = _SPINS if count <= _processors() else 0
+        for device, start in enumerate(self._contexts):
+            memory[start + words.WORLD] = self._start
+            replica, partition = self.machine.place(device)
+            memory[start + words.REPLICA], memory[start + words.PARTITION] = replica, partition
+            for number, seat in enumerate(seats[device]):
+                at = start + words.HEAD + words.RECORD * number
+                memory[at + words.SOURCE] = seat.source
+                if seat.group is None:
+                    continue
+                group = self._groups[seat.group]
+                memory[at + words.COUNT] = len(group.members)
+                memory[at + words.POSITION] = seat.position
+                table = group.offset + meeting_ir.POINTERS // words.WORD
+                memory[at + words.TABLE] = self._address(table)
+                memory[at + words.MEETING] = self._address(group.offset)
+                memory[at + words.ROUND] = self._address(group.rounds[device])
+
+    def context(self, device: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The memory of a device."""
+        return self.memory[self._contexts[device] :]
+
+    def renew(self, machine: Machine) -> None:
+        """Makes it one for the next run, of as many devices."""
+        self.machine = machine
+        self.memory[self._first :] = 0
+        self._since.clear()
+        self._told.clear()
+
+    # ------------------------------------------------------------ watching
+
+    def end(self) -> None:
+        """No device waits any longer."""
+        self.is_ended = True
+        self.memory[meeting_ir.ENDED] = 1
+
+    def waits(self) -> Mapping[int, str]:
+        """What each device that cannot go on by itself waits in, and for whom."""
+        return {device: self._reason(*wait) for device, wait in self._waiting()}
+
+    def place(self, device: int) -> Any:
+        """Where the collective is that a device waits in."""
+        op = next((op for d, (op, _, _) in self._waiting() if d == device), None)
+        return None if op is None else place_of(op)
+
+    def _waiting(self) -> Iterator[tuple[int, tuple[Instruction, _Group, list[int]]]]:
+        by_offset = {self._address(g.offset): g for g in self._groups.values()}
+        for device, start in enumerate(self._contexts):
+            state = int(self.memory[start + words.STATE])
+            if not state:
+                continue
+            record = start + state // words.WORD
+            site = (record - start - words.HEAD) // words.RECORD
+            group = by_offset[int(self.memory[record + words.MEETING])]
+            mine = int(self.memory[group.rounds[device]])
+            missing = [d for d in group.members if int(self.memory[group.rounds[d]]) < mine]
+            op = self.sites[site].op
+            if missing and op is not None:
+                yield device, (op, group, missing)
+
+    def _reason(self, op: Instruction, group: _Group, missing: Sequence[int]) -> str:
+        del group
+        devices = ", ".join(map(self.machine.describe, missing))
+        return f"in {op.opcode.name} %{op.instruction_name} for {devices}"
+
+    def tell(self) -> None:
+        """Warns of devices that have waited for long."""
+        now, waits = time.monotonic(), self.waits()
+        self._since = {d: self._since.get(d, now) for d in waits}
+        for device, since in self._since.items():
+            if now - since >= _LONG_S and device not in self._told:
+                self._told.add(device)
+                who = self.machine.describe(device)
+                LOG.warning("%s waits %s since %d s", who, waits[device], now - since)
+
+
+def check_shapes(op: Instruction, count: int) -> None:
+    """Raises `HloError` HLO0354 where a group of so many devices does not fit the shapes."""
+    from mlirhlo.interp.collectives import misfit_of
+
+    problem = misfit_of(op, count)
+    if problem is not None:
+        raise problem
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# ---------------------------------------------------------------- the functions outside
+
+_lock = lock_for_forks()
+
+
+@functools.cache
+def _only_library() -> Library:
+    number, pause = FUTEX.get(platform.machine(), (0, ""))
+    text = meeting_ir.assembly(number if sys.platform == "linux" else 0, pause)
+    library = Library([object_code(text)], [words.PUBLISH, words.ARRIVE, words.LEAVE], _system())
+    library.keep()
+    return library
+
+
+def _system() -> dict[str, int]:
+    process = ctypes.CDLL(None)
+    names = ("syscall", "sched_yield")
+    return {n: ctypes.cast(getattr(process, n), ctypes.c_void_p).value or 0 for n in names}
+
+
+def externals(text: str) -> dict[str, int]:
+    """Addresses of what LLVM assembly calls of this module."""
+    names = [n for n in (words.PUBLISH, words.ARRIVE, words.LEAVE) if f"@{n}(" in text]
+    if not names:
+        return {}
+    with _lock:
+        library = _only_library()
+    return {name: library.address(name) for name in names}

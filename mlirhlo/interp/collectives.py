@@ -173,7 +173,7 @@ def misfit_of(op: Instruction, count: int) -> Exception | None:
         shape = cast(TupleShape, shape).elements[1]
     shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
     name = f"{op.opcode.name} %{op.instruction_name}"
-    dims: Sequence[int] = getattr(op, "dimensions", ())
+    dims = cast("Sequence[int]", getattr(op, "dimensions", ()))
     if base == "all-to-all" and (isinstance(shape, TupleShape) or not dims):
         if len(op.inputs) == count:
             return None

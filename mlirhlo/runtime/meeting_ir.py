@@ -2,8 +2,9 @@
 
 Each meeting has counters, on lines of their own: how often somebody came, how often somebody left, and who sleeps.
 Both only grow, so that who comes first may go on to the next round while others still read this one's. Who waits spins
-first, and sleeps on a futex then, a hundredth of a second at a time: no wake-up can be missed for good, and a world
-that has ended is noticed. A device that sees its group complete goes on even then; one whose group has moved its data
+for some microseconds, then offers the processor to others a few times, since the one it waits for may be kept off it,
+and then sleeps on a futex, a hundredth of a second at a time: no wake-up can be missed for good, and a world that has
+ended is noticed. A device that sees its group complete goes on even then; one whose group has moved its data
 only in part waits for a second, since the others read its memory.
 """
 
@@ -18,6 +19,8 @@ ARRIVED, LEFT, SLEEPERS, POINTERS = 0, 64, 128, 192
 """Bytes from a meeting to its counters, and to the published pointers."""
 
 _WAIT, _WAKE = 128, 129
+_YIELDS = 20
+"""How often a device offers its processor before it sleeps."""
 _SLEEP_NS = 10_000_000
 _PATIENCE = 100
 """Sleeps in a world that has ended."""
@@ -71,9 +74,20 @@ again:
   {eased}
   %turn1 = add i64 %turn, 1
   %patient = icmp ult i64 %turn1, %spins
-  br i1 %patient, label %spin, label %look
+  br i1 %patient, label %spin, label %yield
+yield:
+  %offer = phi i32 [ 0, %again ], [ %offer1, %unmet ]
+  %y0 = call i32 @sched_yield()
+  %late = load atomic i32, ptr %counter acquire, align 4
+  %lacking = sub i32 %goal, %late
+  %offerhere = icmp sle i32 %lacking, 0
+  br i1 %offerhere, label %good, label %unmet
+unmet:
+  %offer1 = add i32 %offer, 1
+  %offers = icmp ult i32 %offer1, {_YIELDS}
+  br i1 %offers, label %yield, label %look
 look:
-  %left = phi i64 [ %patience, %again ], [ %left1, %slept ]
+  %left = phi i64 [ %patience, %unmet ], [ %left1, %slept ]
   %x = atomicrmw add ptr %sleepers, i32 1 seq_cst
   %seen = load atomic i32, ptr %counter seq_cst, align 4
   %missing2 = sub i32 %goal, %seen

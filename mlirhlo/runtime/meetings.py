@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-_SPINS = 4000
-"""Turns before sleep where every device has a processor: some 100 µs."""
+_SPINS = 50
+"""Turns before a device offers its processor, where every device has one: two microseconds."""
 _LINE_WORDS = 8
 _LONG_S = 20.0
 """Seconds of waiting that are told of."""

@@ -8,7 +8,7 @@ group's order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import arith, memref
@@ -19,7 +19,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirhlo.dialects.interned import symbol_ref
 from mlirhlo.lowering import meeting_words as words
 from mlirhlo.lowering.builder import INDEX, Index
-from mlirhlo.lowering.cpu.collectives import Chunks, base_of, block_elements, group_size, results_of
+from mlirhlo.lowering.cpu.collectives import (
+    Chunks,
+    base_of,
+    block_elements,
+    dimensions_of,
+    group_size,
+    results_of,
+)
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode
 from mlirhlo.lowering.hlo_to_loops.outside import declaration
 
@@ -145,7 +152,7 @@ class CollectiveCode:
                 self._copy(self._published(k, source), 0, target, 0, self.step.writes[k].size)
 
     def _all_gather(self) -> None:
-        (dim,) = self.op.dimensions  # type: ignore[attr-defined]
+        (dim,) = dimensions_of(self.op)
         for k, target in enumerate(self.results):
             self._interleave(k, target, Chunks.of(self.step.reads[k].shape, dim), None)
 
@@ -163,7 +170,7 @@ class CollectiveCode:
 
     def _all_to_all(self) -> None:
         me = self._word(words.POSITION)
-        dims: Sequence[int] = self.op.dimensions  # type: ignore[attr-defined]
+        dims = dimensions_of(self.op)
         if len(self.results) > 1 or not dims:
             # Member k's operand for this device.
             for k, target in enumerate(self.results):
@@ -175,7 +182,7 @@ class CollectiveCode:
 
     def _reduce_scatter(self) -> None:
         b, count, me = self.b, self._word(words.COUNT), self._word(words.POSITION)
-        (dim,) = self.op.dimensions  # type: ignore[attr-defined]
+        (dim,) = dimensions_of(self.op)
         for k, target in enumerate(self.results):
             chunks = Chunks.of(self.shapes[k], dim)
             with b.loop(0, chunks.outer) as row:

@@ -15,6 +15,7 @@ from mlirhlo.lowering.cpu.collectives import (
     fold_kernel,
     is_native,
     lone_collective,
+    reducer_of,
     start_of,
 )
 from mlirhlo.lowering.plan.steps import Collective, Site, Step, Tree, leaves
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
 
     from mlirhlo.dialects.hlo.ops.base import Instruction
-    from mlirhlo.dialects.hlo.shapes import ArrayShape
+    from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
     from mlirhlo.lowering.plan.planner import Planner
 
 
@@ -64,7 +65,7 @@ class CollectivePlanner:
     ) -> Tree | None:
         """The first step of a pair; `inner` is the collective itself."""
         is_bare = op.opcode.name == "all-reduce-start"
-        parts = () if is_bare else cast(TupleShape, op.shape).elements
+        parts = () if is_bare else cast("tuple[Shape, ...]", cast(TupleShape, op.shape).elements)
         result = self.planner.new(op.shape if is_bare else parts[1])
         step = self._step(inner, operands, result)
         if step is None:
@@ -94,15 +95,13 @@ class CollectivePlanner:
 
     def _fold(self, op: Instruction, shape: ArrayShape) -> str | None:
         planner = self.planner
-        to_apply: str = op.to_apply  # type: ignore[attr-defined]
-        key = (to_apply, shape, block_elements(op, shape))
+        key = (reducer_of(op), shape, block_elements(op, shape))
         if key not in self._folds:
             name = f"fold_{len(planner.kernels)}"
             kernel = fold_kernel(name, op, shape, planner.computations)
-            pairs = [] if kernel is None else planner.pairs(kernel)
-            if kernel is None or (0, 2) not in pairs or planner.workspaces(kernel):
-                self._folds[key] = None
-            else:
-                planner.kernels[name] = kernel
-                self._folds[key] = name
+            self._folds[key] = None
+            if kernel is not None and (0, 2) in planner.pairs(kernel):
+                if not planner.workspaces(kernel):
+                    planner.kernels[name] = kernel
+                    self._folds[key] = name
         return self._folds[key]

@@ -21,7 +21,7 @@ from mlirhlo.dialects.hlo import build
 from mlirhlo.dialects.hlo.attributes.base import integer, integers, symbol
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import ComputationOp, ParameterOp
+from mlirhlo.dialects.hlo.ops import AllGatherOp, AllReduceOp, ComputationOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.interned import UNIT
@@ -47,6 +47,16 @@ def base_of(op: Instruction) -> str:
     return op.opcode.name.removesuffix("-start")
 
 
+def dimensions_of(op: Instruction) -> Sequence[int]:
+    """The dimensions that a collective names."""
+    return cast("AllGatherOp", op).dimensions
+
+
+def reducer_of(op: Instruction) -> str:
+    """The computation that a collective folds with."""
+    return cast("AllReduceOp", op).to_apply
+
+
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """An array in memory as `outer` rows of `bytes`, along the dimension that is gathered or scattered."""
@@ -69,7 +79,7 @@ def block_elements(op: Instruction, shape: ArrayShape) -> int:
     each = shape.element_type.byte_size
     most = prod(shape.dimensions)
     if base_of(op) == "reduce-scatter":
-        (dim,) = op.dimensions  # type: ignore[attr-defined]
+        (dim,) = dimensions_of(op)
         most = Chunks.of(results_of(op)[0], dim).bytes // each
     return min(most, BLOCK_BYTES // each)
 
@@ -125,7 +135,7 @@ def fold_kernel(
         build.make("parameter", [], block_shape, {"parameter_number": integer(n)}, name=f"p{n}")
         for n in range(2)
     ]
-    to_apply: str = op.to_apply  # type: ignore[attr-defined]
+    to_apply = reducer_of(op)
     mapped = build.make(
         "map", operands, block_shape, {"dimensions": integers((0,)), "to_apply": symbol(to_apply)}
     )

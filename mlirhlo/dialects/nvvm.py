@@ -1,13 +1,21 @@
-"""Ops of MLIR's nvvm dialect that kernels of the gpu dialect use, under their names.
+"""Ops of MLIR's nvvm dialect that kernels of the gpu dialect use, under their names, and one that it lacks.
 
 Source: MLIR's nvvm dialect.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, VectorType, i32
 from xdsl.ir import Dialect
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
 
 
 @irdl_op_definition
@@ -37,5 +45,15 @@ class MatchSyncOp(IRDLOperation):
     res = result_def(i32)
 
 
-NVVM = Dialect("nvvm", [MatchSyncOp, NanosleepOp, SyncWarpOp], [])
+@irdl_op_definition
+class AddPairOp(IRDLOperation):
+    """Adds two neighbours of 16 bits to those in global memory, each at once. MLIR has no op for it."""
+
+    name = "nvvm.red.add.pair"
+    value = operand_def(base(VectorType))
+    target = operand_def(base(MemRefType))
+    indices = var_operand_def(IndexType)
+
+
+NVVM = Dialect("nvvm", [AddPairOp, MatchSyncOp, NanosleepOp, SyncWarpOp], [])
 """The dialect, of these ops."""

@@ -64,7 +64,7 @@ from mlirhlo.dialects.nvgpu import (
     TmaAsyncLoadOp,
     WarpgroupMmaOp,
 )
-from mlirhlo.dialects.nvvm import MatchSyncOp, NanosleepOp, SyncWarpOp
+from mlirhlo.dialects.nvvm import AddPairOp, MatchSyncOp, NanosleepOp, SyncWarpOp
 from mlirhlo.dialects.quick import append, create_op, new_block, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.gpu.kernel import MapParameter
@@ -213,6 +213,15 @@ class KernelBuilder(FunctionBuilder):
         operands = [value, target, *map(self.index, indices)]
         properties: dict[str, Attribute] = {"kind": integer64(ATOMIC_KINDS.index(kind))}
         return self.emit(memref.AtomicRMWOp, operands, value.type, properties)
+
+    def add_pair(
+        self, values: Sequence[SSAValue], target: SSAValue, indices: Sequence[Any]
+    ) -> None:
+        """Adds two numbers of 16 bits to neighbours in memory, the first of which is at a multiple of 4 bytes."""
+        pair = self.constant(0.0, vector_of(values[0].type, 2))
+        for lane, value in enumerate(values):
+            pair = self.insert(value, pair, lane)
+        self.effect(AddPairOp, [pair, target, *map(self.index, indices)])
 
     def atomic_update(
         self,

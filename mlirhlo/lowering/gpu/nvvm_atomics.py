@@ -14,14 +14,14 @@ from typing import Any, cast
 
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i1, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, VectorType, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects import llvm
-from mlirhlo.dialects.interned import integer64, string
+from mlirhlo.dialects.interned import UNIT, integer64, string
 from mlirhlo.dialects.memref import GenericAtomicRMWOp
-from mlirhlo.dialects.nvvm import MatchSyncOp, NanosleepOp, SyncWarpOp
+from mlirhlo.dialects.nvvm import AddPairOp, MatchSyncOp, NanosleepOp, SyncWarpOp
 from mlirhlo.dialects.quick import operands_of
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
@@ -37,6 +37,7 @@ _OPERATIONS = {
 }  # fmt: skip
 _MONOTONIC = integer64(2)
 _DEVICE = string("device")
+NO_TAIL_CALL = xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE)
 _NO_OVERFLOW: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, i32)}
 
 
@@ -123,6 +124,20 @@ def _sleep(to: Lowering, op: NanosleepOp) -> None:
     intrinsic(to, "llvm.nvvm.nanosleep", [to.constant(op.duration.value.data, i32)], None)
 
 
+def _add_pair(to: Lowering, op: AddPairOp) -> None:
+    """LLVM would swap words in a loop."""
+    type_ = cast("VectorType[Attribute]", op.value.type).element_type
+    text = f"red.relaxed.gpu.global.add.noftz.{type_}x2 [$0], $1;"
+    value = to.emit(xllvm.BitcastOp, [to.values[op.value]], i32)
+    properties: dict[str, Attribute] = {
+        "asm_string": string(text),
+        "constraints": string("l,r,~{memory}"),
+        "has_side_effects": UNIT,
+        "tail_call_kind": NO_TAIL_CALL,
+    }
+    to.emit(xllvm.InlineAsmOp, [to.address(op.target, op.indices), value], None, properties)
+
+
 def _sync_warp(to: Lowering, op: SyncWarpOp) -> None:
     intrinsic(to, "llvm.nvvm.bar.warp.sync", [to.values[op.mask]], None)
 
@@ -146,5 +161,6 @@ HANDLERS: Mapping[str, Handler] = cast(
         "nvvm.bar.warp.sync": _sync_warp,
         "nvvm.match.sync": _match,
         "nvvm.nanosleep": _sleep,
+        "nvvm.red.add.pair": _add_pair,
     },
 )

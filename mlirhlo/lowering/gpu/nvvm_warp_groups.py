@@ -31,6 +31,7 @@ from mlirhlo.dialects.nvgpu import (
     TmaAsyncLoadOp,
     WarpgroupMmaOp,
 )
+from mlirhlo.lowering.gpu.nvvm_atomics import NO_TAIL_CALL
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 from mlirhlo.lowering.loops_to_llvm.indices import pointer_in
@@ -38,7 +39,6 @@ from mlirhlo.lowering.loops_to_llvm.indices import pointer_in
 CLUSTER_SHARED = 7
 """Address space of the shared memory of all blocks of a cluster."""
 PANEL_BYTES = 128
-_NO_TAIL_CALL = xllvm.TailCallKindAttr(xllvm.TailCallKind.NONE)
 _EIGHT_ROWS = 8 * PANEL_BYTES
 _SWIZZLED = 1 << 62
 """In a descriptor: units of 16 bytes are swizzled in rows of 128."""
@@ -151,7 +151,7 @@ def _mma(to: Lowering, op: WarpgroupMmaOp) -> None:
         "asm_string": string(text + ";"),
         "constraints": string(constraints),
         "has_side_effects": UNIT,
-        "tail_call_kind": _NO_TAIL_CALL,
+        "tail_call_kind": NO_TAIL_CALL,
     }
     intrinsic(to, "llvm.nvvm.wgmma.fence.sync.aligned", [], None)
     for left, right in zip(*factors, strict=True):

@@ -12,6 +12,7 @@ from contextlib import ExitStack, nullcontext
 from math import prod
 
 from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineDimExpr
 
 from mlirhlo.dialects.hlo.element_types import BF16, F16, S32, S64
 from mlirhlo.dialects.hlo.shapes import ArrayShape
@@ -50,7 +51,15 @@ def scatter(plan: Plan, ops: Sequence[ScatterOp], schedule: Schedule) -> None:
             for value in op.updates:
                 read_neighbours(b, value, lanes)
             updates = [[b.e.at(value, at) for value in op.updates] for at in lanes]
-            targets = [_target(b, op, at) for at in lanes]
+            pairs = _has_pairs(op, b.plan.device, vector)
+            targets = [_target(b, op, at) for at in (lanes[::2] if pairs else lanes)]
+            if pairs:
+                memory = b.memory[b.plan.numbers[op.outputs[0]]]
+                parts = [value for ((value,),) in updates]
+                for (target, valid), *pair in zip(targets, parts[::2], parts[1::2], strict=True):
+                    with nullcontext() if valid is None else b.if_(valid), b.e.scope():
+                        b.add_pair(pair, memory, target)
+                return
             for (target, valid), update in zip(targets, updates, strict=True):
                 with nullcontext() if valid is None else b.if_(valid), b.e.scope():
                     if is_apart(op):
@@ -204,6 +213,19 @@ def _instruction(op: ScatterOp, device: GpuDevice) -> str | None:
     if element.bits not in (32, 64):
         return None
     return ((_SIGNED if element.is_signed else _UNSIGNED) | _BITS).get(opcode)
+
+
+def _has_pairs(op: ScatterOp, device: GpuDevice, vector: int) -> bool:
+    """Whether neighbours of 16 bits are added together: both lie in one word of the target."""
+    element = array(op.outputs[0]).element_type
+    if is_apart(op) or element.bits != 16 or _instruction(op, device) != "addf" or vector % 2:
+        return False
+    sizes, column = (
+        sizes_of(op.outputs[0]),
+        op.offset_map.results[-1] if sizes_of(op.outputs[0]) else None,
+    )
+    is_last = isinstance(column, AffineDimExpr) and column.position == len(op.space) - 1
+    return is_last and len(sizes) - 1 not in op.indexed and sizes[-1] % 2 == 0
 
 
 def _update_atomically(

@@ -150,3 +150,33 @@ def test_deterministic_sums(flag: str) -> None:
         compiled: Any = compile_for_gpu(module.op, device_of("h100", flags), flags=flags, seed=seed)
         np.testing.assert_array_equal(compiled(*arguments), module(*arguments))
         assert not compiled.findings
+
+
+ROWS = (
+    "sum {{ a = {0}[] parameter(0) b = {0}[] parameter(1) ROOT c = {0}[] add(a, b) }}\n"
+    "ENTRY e {{ x = {0}[12,{1}] parameter(0) i = s32[256,1] parameter(1) u = {0}[256,{1}] parameter(2)\n"
+    "  ROOT s = {0}[12,{1}] scatter(x, i, u), update_window_dims={{1}}, inserted_window_dims={{0}},"
+    " scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=sum }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("element", "columns", "gpu", "code"),
+    [
+        ("f16", 8, "a100", "red.relaxed.gpu.global.add.noftz.f16x2"),
+        ("bf16", 8, "h100", "red.relaxed.gpu.global.add.noftz.bf16x2"),
+        ("bf16", 8, "a100", "atom.relaxed.gpu.global.cas.b32"),
+        ("f16", 7, "h100", "add.noftz.f16"),
+    ],
+)
+def test_neighbours_of_16_bits_are_added_together(element, columns, gpu, code):
+    """Where a word of the target holds both; rows that are out of bounds are left alone."""
+    module = mlirhlo.parse(ROWS.format(element, columns))
+    random = np.random.default_rng(4)
+    dtype = PRIMITIVE_TYPES[element].dtype
+    x, u = (random.integers(-2, 3, (rows, columns)).astype(dtype) for rows in (12, 256))
+    i = random.integers(-1, 13, (256, 1)).astype(np.int32)
+    compiled: Any = mlirhlo.compile(module, "gpu", gpu=gpu)
+    np.testing.assert_array_equal(compiled(x, i, u), module(x, i, u))
+    assert not list(map(str, compiled.findings))
+    assert any(code in ptx for ptx in compiled.program.ptx.values())

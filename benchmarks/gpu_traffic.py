@@ -1,6 +1,6 @@
 """Global traffic of kernels for GPUs against the least there is, over kinds and shapes, on the simulated GPU.
 
-    python benchmarks/gpu_traffic.py [--only=PART] [--gpu=h100]
+    python benchmarks/gpu_traffic.py [--only=PART] [--samples=100] [--gpu=h100]
 
 Traffic is the sectors of 32 bytes that requests touch, the least is those that arguments and results fill. Requests are
 coalesced as far as they touch no more sectors than the bytes that their lanes read or write fill: `fill` is that part.
@@ -12,7 +12,9 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log2
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -69,6 +71,7 @@ def reduces(
         (4, 40000),
         (1, 65536),
         (5000, 7),
+        (2, 2632),
     ),
     types: Sequence[str] = ("f32", "bf16"),
 ) -> Iterator[Kernel]:
@@ -85,9 +88,8 @@ def reduces(
                 yield Kernel(kind, f"{type_}[{rows},{length}]", _module(type_, text))
 
 
-def transposes() -> Iterator[Kernel]:
-    """Matrices, and stacks of them."""
-    shapes = [
+def transposes(
+    shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]] = (
         ((256, 512), (1, 0)),
         ((70, 96), (1, 0)),
         ((100, 300), (1, 0)),
@@ -102,8 +104,11 @@ def transposes() -> Iterator[Kernel]:
         ((6, 40, 72), (1, 0, 2)),
         ((4, 32, 8, 64), (0, 2, 1, 3)),
         ((4, 32, 8, 60), (0, 2, 3, 1)),
-    ]
-    for type_ in ("f32", "f16", "s8"):
+    ),
+    types: Sequence[str] = ("f32", "f16", "s8"),
+) -> Iterator[Kernel]:
+    """Matrices, and stacks of them."""
+    for type_ in types:
         for sizes, order in shapes:
             source, result = (",".join(map(str, s)) for s in (sizes, [sizes[d] for d in order]))
             dims = ",".join(map(str, order))
@@ -120,6 +125,10 @@ def chains(
         (33, 1001),
         (128, 65),
         (16, 4096),
+        (5, 1004),
+        (16, 2088),
+        (1, 9001),
+        (26880, 1),
     ),
     types: Sequence[str] = ("f32", "bf16"),
 ) -> Iterator[Kernel]:
@@ -270,6 +279,33 @@ def selections() -> Iterator[Kernel]:
         yield Kernel("top-k", f"f32[{rows},{length}] {kept}", _module("f32", text))
 
 
+def sampled(seed: int, elements: int = 40_000) -> Kernel:
+    """A reduce, row chain or transpose of random shape and type, of about so many elements at most."""
+    random = Random(seed)
+    kind = random.choice(
+        ("row sum", "column sum", "softmax", "rms norm", "layer norm", "transpose")
+    )
+    type_ = random.choice(("f32", "bf16", "f64"))
+
+    def sizes(rank: int) -> list[int]:
+        left, found = elements, list[int]()
+        for _ in range(rank):
+            size = int(2 ** random.uniform(0, log2(left)))
+            found.append(max(2, size // 8 * 8 if random.random() < 0.5 else size))
+            left = max(2, left // found[-1])
+        random.shuffle(found)
+        return found
+
+    if kind == "transpose":
+        shape = sizes(random.choice((2, 2, 3, 4)))
+        order = random.sample(range(len(shape)), len(shape))
+        return next(transposes([(tuple(shape), tuple(order))], [type_]))
+    rows, length = sizes(2)
+    rows = 1 if kind != "column sum" and random.random() < 0.1 else rows
+    choices = (*reduces([(rows, length)], [type_]), *chains([(rows, length)], [type_]))
+    return next(kernel for kernel in choices if kernel.kind == kind)
+
+
 def kernels() -> Iterator[Kernel]:
     """What is measured."""
     for kinds in (reduces, transposes, chains, products, scans, movements, sorts, selections):
@@ -295,17 +331,20 @@ def measure(kernel: Kernel, gpu: str = "h100") -> Row:
     moved = total.global_memory.sectors
     lanes = total.global_memory.bytes_read + total.global_memory.bytes_written
     conflicts = total.shared_memory.bank_conflicts
-    return Row(moved / least, lanes / (moved * SECTOR), conflicts, total.warp_instructions)
+    fill = lanes / (moved * SECTOR) if moved else 1.0
+    return Row(moved / least, fill, conflicts, total.warp_instructions)
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="a part of kind and shape")
+    parser.add_argument("--samples", type=int, default=0, help="so many random kernels instead")
     parser.add_argument("--gpu", default="h100", help="the device")
     options = parser.parse_args()
     print(f"{'':44}{'traffic/least':>14}{'fill':>7}{'conflicts':>11}{'instructions':>14}")
-    for kernel in kernels():
+    chosen = map(sampled, range(options.samples)) if options.samples else kernels()
+    for kernel in chosen:
         name = f"{kernel.kind} {kernel.shape}"
         if options.only in name:
             row = measure(kernel, options.gpu)

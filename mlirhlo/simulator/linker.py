@@ -114,7 +114,8 @@ class Linker:
             # One more instruction than the function has: falling off its end returns.
             position += len(program.flat(name).instructions) + 1
         self.symbols = dict(program.addresses)
-        self._place_shared(program.variables.values())
+        inner = (v for name in self.order for v in program.flat(name).variables.values())
+        self._place_shared([*program.variables.values(), *inner])
 
     def _reachable(self, entry: str) -> Iterator[str]:
         seen, todo = set[str](), [entry]
@@ -173,8 +174,6 @@ class Linker:
         parameters, size = parameter_layout(head.parameters)
         block = self.program.arena.allocate(max(size, 1), f"parameters of {self.entry}", READ_ONLY)
         names, functions = dict[str, Names](), dict[str, Linked]()
-        for name in self.order:
-            self._place_shared(self.program.flat(name).variables.values())
         for name in self.order:
             symbols = dict(self.symbols)
             flat = self.program.flat(name)

@@ -40,6 +40,7 @@ from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.folds import product_sum, zero_element
 from mlirhlo.lowering.hlo_to_loops.movement import splat_constant
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.schedule.reads import minor_dimension
 
 Indices: TypeAlias = "tuple[Index, ...]"
 
@@ -99,20 +100,24 @@ class ElementBuilder:
         return indices
 
     def neighbours(self, number: Index, count: int, sizes: Sequence[int]) -> list[Indices]:
-        """The indices of a group of `count` neighbours along the last dimension, by the number of the group."""
+        """The indices of a group of `count` neighbours along the minor dimension, by the number of the group."""
         if count == 1:
             return [self.unlinear(number, sizes)]
-        # The last index is a product, so that it is known to be a multiple.
-        *outer, last = self.unlinear(number, (*sizes[:-1], sizes[-1] // count))
-        first = (*outer, self.b.index(self.b.mul(last, count)))
+        # The index is a product, so that it is known to be a multiple.
+        dim = minor_dimension(sizes)
+        groups = (*sizes[:dim], sizes[dim] // count, *sizes[dim + 1 :])
+        indices = self.unlinear(number, groups)
+        start = self.b.index(self.b.mul(indices[dim], count))
+        first = (*indices[:dim], start, *indices[dim + 1 :])
         self.know_linear(first, sizes, self.b.mul(number, count))
         return [self.beside(first, lane, sizes) for lane in range(count)]
 
     def beside(self, indices: Indices, lane: int, sizes: Sequence[int]) -> Indices:
-        """The neighbour `lane` elements on along the last dimension."""
+        """The neighbour `lane` elements on along the minor dimension."""
         if not lane:
             return indices
-        moved = (*indices[:-1], self.b.add(indices[-1], lane))
+        dim = minor_dimension(sizes)
+        moved = (*indices[:dim], self.b.add(indices[dim], lane), *indices[dim + 1 :])
         linear = self.linear_of(indices, sizes)
         if linear is not None:
             self.know_linear(moved, sizes, self.b.add(linear, lane))

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.structured import AssembleOp, KernelOp
 from mlirhlo.lowering import target
@@ -23,7 +24,7 @@ from mlirhlo.lowering.gpu.builder import KernelBuilder, gpu_module
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.elements import ElementBuilder, array
 from mlirhlo.lowering.gpu.kernel import GpuKernel, Launch
-from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type
+from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, memory_type, to_memory
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.schedule.attributes import Schedule, schedule_of
 from mlirhlo.lowering.schedule.map_to_grid import memory_inputs
@@ -32,6 +33,8 @@ Launcher: TypeAlias = "Callable[[Plan, Sequence[Any], Schedule], None]"
 _LAUNCHERS: dict[str, Launcher] = {}
 THREADS = 256
 """Of a block, unless a schedule says otherwise."""
+_ALIGNED = 16
+"""Bytes that parts of shared memory start at multiples of."""
 
 
 def launches(kind: str) -> Callable[[Launcher], Launcher]:
@@ -149,6 +152,8 @@ class LaunchBuilder(KernelBuilder):
         self.read, self.written = frozenset(read), frozenset(written)
         self.in_place: frozenset[int] = frozenset()
         """Numbers of buffers that are read before the same index is written; for `Plan.accesses`."""
+        self.shared_bytes = 0
+        """Of dynamic shared memory that buffers of `shared_arrays` take."""
         entry = plan.name if not plan.launches else f"{plan.name}_{len(plan.launches)}"
         only_read = [n for n in read if n not in written]
         self.numbers = [*only_read, *written]
@@ -163,8 +168,6 @@ class LaunchBuilder(KernelBuilder):
         buffer = self.memory[self.plan.numbers[value]]
         linear = self.e.linear_of(indices, shape.dimensions)
         if linear is not None and not shape.element_type.is_complex:
-            from mlirhlo.lowering.hlo_to_loops.elements import to_memory
-
             self.store(to_memory(self, element[0], shape.element_type), self.flat(buffer), [linear])
             return
         store(self, buffer, indices, element, shape, 0, None)
@@ -173,10 +176,22 @@ class LaunchBuilder(KernelBuilder):
         """Says of which values elements are read before those of the same index are written."""
         self.in_place = frozenset(self.plan.numbers[v] for v in values if v in self.plan.numbers)
 
+    def shared_arrays(self, elements: Sequence[PrimitiveType], count: int) -> list[SSAValue]:
+        """Buffers in shared memory of `count` elements of each type: dynamic where blocks have less by default."""
+        sizes = [count * element.byte_size for element in elements]
+        if sum(sizes) <= self.plan.device.shared_memory_per_block:
+            return [self.shared([count], memory_type(element)) for element in elements]
+        whole, views = self.dynamic_shared(), list[SSAValue]()
+        for element, size in zip(elements, sizes, strict=True):
+            views.append(self.view(whole, self.shared_bytes, [count], memory_type(element)))
+            self.shared_bytes += -(-size // _ALIGNED) * _ALIGNED
+        return views
+
     def launch(
         self, blocks: int | tuple[int, int, int], threads: int, shared_bytes: int = 0
     ) -> None:
-        """Ends the kernel and adds the launch, with so many bytes of dynamic shared memory."""
+        """Ends the kernel and adds the launch, with so many further bytes of dynamic shared memory."""
+        shared_bytes += self.shared_bytes
         grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         block = (threads, 1, 1)
         self.plan.ops += self.globals

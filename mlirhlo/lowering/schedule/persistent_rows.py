@@ -16,6 +16,8 @@ from mlirhlo.lowering.schedule.staged_rows import StagedRead, staged_reads
 
 _AGAIN = 0.025
 """Part of the traffic that reading alike values again may add."""
+_OTHERS = 8192
+"""Bytes of shared memory for what folds of rows need."""
 
 
 _MAX_IDLE = 1.02
@@ -37,7 +39,7 @@ def persist_rows(kernel: KernelOp, device: GpuDevice) -> None:
     first = schedules[0]
     assert first is not None
     again = sum(map(_bytes, alike))
-    if not alike or again > device.shared_memory_per_block or first.rounds:
+    if not alike or again > device.shared_memory_per_block_optin - _OTHERS or first.rounds:
         return
     schedule = _persistent(first, roots, again, device)
     for op in roots:

@@ -87,3 +87,8 @@ def row_major(dims: Sequence[int], space: Sequence[int]) -> affine.Sum:
         own = affine.simplified(identity_map(len(space)).results[dim], space)
         total = total.plus(own, prod(space[d] for d in dims[at + 1 :]))
     return total
+
+
+def minor_dimension(sizes: Sequence[int]) -> int:
+    """The last dimension of more than one element; the last one where there is none."""
+    return next((d for d in range(len(sizes) - 1, -1, -1) if sizes[d] > 1), len(sizes) - 1)

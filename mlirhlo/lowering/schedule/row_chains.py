@@ -25,6 +25,7 @@ from mlirhlo.dialects.structured import (
 from mlirhlo.lowering.gpu.affine import results_of, simplified
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of
+from mlirhlo.lowering.schedule.boxes import SECTOR
 
 _HELD = 16
 """Elements of a row that a thread folds, where there are enough of them."""
@@ -94,7 +95,7 @@ def _column_vector(chain: Chain) -> int:
     bits = max((element_of(v).bits for v in arrays), default=32)
     vector = max(1, _BYTES * 8 // max(bits, 8))
     last, columns = chain.sizes[-1] if chain.sizes else 1, prod(chain.sizes)
-    while vector > 1 and (last % vector or columns % (vector * WARP)):
+    while vector > 1 and (last % vector or columns < vector * WARP):
         vector //= 2
     return vector
 
@@ -226,8 +227,13 @@ def shape_of_rows(
     own = length // parts
     few = 4 if len(folds) < _MANY_FOLDS else 8
     held = _HELD if rows * parts >= wanted else max(vector, few)
+    # Rows that start within sectors are read from the starts of these, a second time in the row.
+    narrow = min((element_of(v).byte_size for v in arrays), default=4)
+    times = 2 if own * narrow % SECTOR and rows > 1 else 1
     threads = 1
-    while threads < 1024 and threads * max(held, vector) < own and 2 * threads * vector <= own:
+    while (
+        threads < 1024 and threads * max(held, vector) < own and 2 * threads * vector * times <= own
+    ):
         threads *= 2
     block = max(threads, min(_BLOCK, _power_above(threads * rows * parts)), 32)
     while block > max(threads, WARP) and _rounded_up(rows, block // threads) > rows * _MAX_IDLE:

@@ -12,17 +12,18 @@ from xdsl.ir.affine import AffineMap
 from mlirhlo.dialects.structured import FoldOp, KernelOp, MapOp, sizes_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
+from mlirhlo.lowering.schedule.boxes import SECTOR
 from mlirhlo.lowering.schedule.reads import linear_index, reads_of, row_major
 from mlirhlo.lowering.schedule.row_chains import folds_below
 
-SECTOR = 32
-"""Bytes of memory that are moved together."""
 _WARP = 32
 _HELD = 8
 """Elements of a row that a thread folds."""
 _LONG = 2048
 """Bytes of a row that wastes less than a part in 32 of its sectors when it is read alone."""
 _BLOCK = 128
+_AGAIN = 0.025
+"""Part of the traffic that reading alike values in every block may add."""
 _SHARING = 16
 """Rows of a block that read something alike."""
 
@@ -45,9 +46,9 @@ def staged_reads(roots: Sequence[Operation]) -> list[StagedRead]:
     folds = folds_below(roots)
     rank = len(sizes_of(folds[0].outputs[0]))
     space = folds[0].space
-    orders = {
+    orders = {  # of one row, all elements are read by the row
         row_major(range(first, last), space): (first < rank, last > rank)
-        for first, last in ((0, len(space)), (rank, len(space)), (0, rank))
+        for first, last in ((rank, len(space)), (0, rank), (0, len(space)))
     }
     found: dict[SSAValue, StagedRead] = {}
     for op in (*folds, *roots):
@@ -103,9 +104,20 @@ def _staged_schedule(roots: Sequence[Operation], device: GpuDevice) -> Schedule 
         per_block *= 2
     while per_block * threads < _BLOCK and rows >= 4 * per_block * device.core_count:
         per_block *= 2
-    shared = sum(_size(v) * length for v in alike)
-    shared += per_block * sum((*row_bytes, *map(_size, of_rows)))
-    if shared > device.shared_memory_per_block or per_block * threads > 1024:
+
+    def is_possible(per_block: int) -> bool:
+        shared = sum(_size(v) * length for v in alike)
+        shared += per_block * sum((*row_bytes, *map(_size, of_rows)))
+        return shared <= device.shared_memory_per_block and per_block * threads <= 1024
+
+    again = sum(-(-_size(v) * length // SECTOR) * SECTOR for v in alike)
+    while (
+        again > per_block * sum(row_bytes) * _AGAIN
+        and per_block < rows
+        and is_possible(2 * per_block)
+    ):
+        per_block *= 2
+    if not is_possible(per_block):
         return None
     return Schedule(0, "staged_rows", threads=per_block * threads, row_threads=threads)
 

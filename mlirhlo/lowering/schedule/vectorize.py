@@ -11,8 +11,8 @@ from xdsl.ir.affine import AffineMap
 
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.structured import GatherOp, KernelOp, MapOp, identity_map, sizes_of
-from mlirhlo.lowering.gpu.affine import simplified
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, element_of, schedule_of
+from mlirhlo.lowering.schedule.reads import linear_index, minor_dimension
 
 BYTES = 16
 """That a thread reads or writes at once."""
@@ -41,18 +41,17 @@ def _width(ops: Sequence[Operation]) -> int:
         return 1
     launch = frozenset(ops)
     arrays: list[SSAValue] = [value for op in ops for value in op.results]
-    last = len(sizes) - 1
+    dim = minor_dimension(sizes)
     for op in ops:
         for value, map_ in _reads(op, identity_map(len(sizes)), launch):
             if map_ is None:
                 return 1
             arrays.append(value)
-            factors = [simplified(expr, sizes).factor(last) for expr in map_.results]
-            if any(f != 0 for f in factors[:-1]) or (factors and factors[-1] not in (0, 1)):
+            if linear_index(map_, sizes_of(value), sizes).factor(dim) not in (0, 1):
                 return 1
     widest = max(element_of(v).bits for v in arrays)
     width = BYTES * 8 // max(widest, 8)
-    while width > 1 and (sizes[-1] % width or prod(sizes) // width < THREADS):
+    while width > 1 and (sizes[dim] % width or prod(sizes) // width < THREADS):
         width //= 2
     return width
 

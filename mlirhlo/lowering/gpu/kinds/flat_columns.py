@@ -18,7 +18,7 @@ from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array, fold_step, initial, regrouped
 from mlirhlo.lowering.gpu.kinds.columns import Partial
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.row_chains import folds_below
 
@@ -40,13 +40,13 @@ def flat_columns(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> No
                 b.write(value, indices, b.e.at(value, indices))
 
         rows.each_column(write)
-        b.launch(1, schedule.threads, rows.shared_bytes)
+        b.launch(1, schedule.threads)
         return
     partial = Partial(plan, fold, schedule.parts)
     b = plan.begin(inputs_of(plan, [fold]), (), partial.numbers)
     rows = _Rows(b, fold, schedule)
     rows.each_column(lambda column, state: partial.store(b, rows.part, column, state))
-    b.launch(schedule.parts, schedule.threads, rows.shared_bytes)
+    b.launch(schedule.parts, schedule.threads)
     partial.combine(ops)
 
 
@@ -75,19 +75,7 @@ class _Rows:
             inside = [b.index(b.minimum(place, most)) for place in self.places]
         self.lanes = [_Lane(self, place, lane) for place in inside for lane in range(self.vector)]
         self.kinds = [array(value).element_type for value in fold.outputs]
-        self.buffers, self.shared_bytes = self._shared()
-
-    def _shared(self) -> tuple[list[SSAValue], int]:
-        b = self.b
-        sizes = [self.slots * kind.byte_size for kind in self.kinds]
-        if sum(sizes) <= b.plan.device.shared_memory_per_block:
-            return [b.shared([self.slots], memory_type(kind)) for kind in self.kinds], 0
-        whole, start = b.dynamic_shared(), 0
-        views: list[SSAValue] = []
-        for kind, size in zip(self.kinds, sizes, strict=True):
-            views.append(b.view(whole, start, [self.slots], memory_type(kind)))
-            start += -(-size // 16) * 16
-        return views, start
+        self.buffers = b.shared_arrays(self.kinds, self.slots)
 
     def _all(
         self, number: Index, states: Sequence[Sequence[Value]], *, is_sure: bool = True

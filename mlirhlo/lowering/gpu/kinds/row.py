@@ -91,7 +91,8 @@ class Row:
             self.number = b.index(b.minimum(self.number, self.count - 1))
         self.indices = b.e.unlinear(self.number, self.sizes)
         if self.is_shifted:
-            self.shift = b.index(b.rem(b.mul(self.number, self.length), self.sector))
+            groups = b.mul(self.number, self.length // self.vector)
+            self.shift = b.index(b.rem(groups, self.sector // self.vector))
 
     # Elements
 
@@ -112,21 +113,21 @@ class Row:
     def _column(self, number: Index) -> tuple[list[tuple[Index, ...]], Index, SSAValue | None]:
         """Indices of neighbours in a row, that of the first one in the order of memory, and whether they are in the
         row where that is not sure."""
-        b = self.b
-        span = self.threads * self.vector
-        start = b.add(b.mul(number, span), b.mul(self.lane, self.vector))
+        b, groups = self.b, self.length // self.vector
+        start = b.add(b.mul(number, self.threads), self.lane)
         inside: SSAValue | None = None
         if self.is_shifted:
             shift = b.index(self.shift)
             is_before = b.cmpi("ult", b.index(start), shift)
             start = b.index(b.sub(start, shift))
-            inside = b.cmpi("ult", start, b.index(self.length))
-            end = b.index(b.minimum(start, self.length - self.vector))
-            start = b.select(is_before, b.index(0), end)
-        elif not isinstance(number, int) or (number + 1) * span > self.length:
-            if self.length % span:
-                inside = b.cmpi("ult", b.index(start), b.index(self.length))
-                start = b.minimum(start, self.length - self.vector)
+            inside = b.cmpi("ult", start, b.index(groups))
+            start = b.select(is_before, b.index(0), b.index(b.minimum(start, groups - 1)))
+        elif not isinstance(number, int) or (number + 1) * self.threads > groups:
+            if groups % self.threads:
+                inside = b.cmpi("ult", b.index(start), b.index(groups))
+                start = b.minimum(start, groups - 1)
+        # The product comes last, so that LLVM sees that vectors are aligned.
+        start = b.mul(start, self.vector)
         start = b.add(start, self.first)
         folded = b.e.unlinear(b.index(start), self.folds)
         return [b.e.beside(folded, v, self.folds) for v in range(self.vector)], start, inside

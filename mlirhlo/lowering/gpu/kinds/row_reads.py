@@ -18,8 +18,9 @@ from mlirhlo.lowering.gpu.kinds.row import WARP, Row
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.boxes import SECTOR
 from mlirhlo.lowering.schedule.row_chains import folds_below
-from mlirhlo.lowering.schedule.staged_rows import SECTOR, StagedRead, staged_reads
+from mlirhlo.lowering.schedule.staged_rows import StagedRead, staged_reads
 
 _MOST = 16
 """Elements of a thread's that stay in registers over all rows, of what these read alike."""
@@ -41,11 +42,10 @@ class SharedRow(Row):
             if read.by_row and not read.by_element and self.threads > WARP
         ]
         alike = [read for read in reads if read.by_element and not read.by_row]
-        self.alike = [
-            (read, b.shared([self.length], self._type(read)))
-            for read in alike
-            if schedule.rounds > 1 or (schedule.rounds and self.per_block > 1)
-        ]
+        is_shared = schedule.rounds > 1 or (schedule.rounds and self.per_block > 1)
+        alike = alike if is_shared else []
+        elements = [array(read.value).element_type for read in alike]
+        self.alike = list(zip(alike, b.shared_arrays(elements, self.length), strict=True))
         for read, buffer in self.alike:
             copy_block(b, self._memory(read), buffer, self.length, schedule.threads)
         if self.alike:

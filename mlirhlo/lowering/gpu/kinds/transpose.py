@@ -20,15 +20,13 @@ from mlirhlo.dialects.structured import MapOp
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import memory_type, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import to_register
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.banks import elements_of, orders_of
 from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run, crossing_of
 
 _WARP = 32
-_ALIGNED = 16
-"""Bytes that parts of shared memory start at multiples of."""
 _UNROLLED = 16
 """Elements that a thread moves without a loop."""
 
@@ -47,7 +45,7 @@ def transpose(plan: Plan, ops: Sequence[MapOp], schedule: Schedule) -> None:
 def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> None:
     b = plan.begin(inputs_of(plan, [op]), op.outputs)
     box = _Box(b, crossing, schedule)
-    buffers, memory = box.buffers(plan.device.shared_memory_per_block)
+    buffers = box.buffers()
     orders = orders_of(crossing, is_across=bool(schedule.is_across))
     reading = Walk.of(box, crossing.run_read(box.tile), orders[0])
     for (value, _, start), buffer in zip(crossing.reads, buffers, strict=True):
@@ -83,7 +81,7 @@ def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> No
     box.walk(
         writing, crossing.steps, 0, SECTOR // max(sizes), schedule.column_threads or _WARP, compute
     )
-    b.launch(box.blocks, schedule.threads, memory)
+    b.launch(box.blocks, schedule.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +114,11 @@ class _Box:
         self.origin = [b.mul(c.base, t) for c, t in zip(origin, self.tile, strict=True)]
         self.thread = b.thread_id()
 
-    def buffers(self, limit: int) -> tuple[list[SSAValue], int]:
-        """Shared memory of what is read, and its bytes where blocks have less by default."""
-        b = self.b
+    def buffers(self) -> list[SSAValue]:
+        """Shared memory of what is read."""
         count = elements_of(self.tile, self.pitches, self.swizzle)
         elements = [array(v).element_type for v, _, _ in self.crossing.reads]
-        if count * sum(element.byte_size for element in elements) <= limit:
-            return [b.shared([count], memory_type(element)) for element in elements], 0
-        whole, start = b.dynamic_shared(), 0
-        views: list[SSAValue] = []
-        for element in elements:
-            views.append(b.view(whole, start, [count], memory_type(element)))
-            start += -(-count * element.byte_size // _ALIGNED) * _ALIGNED
-        return views, start
+        return self.b.shared_arrays(elements, count)
 
     def place(self, at: Mapping[int, Index]) -> Index:
         """The index in shared memory of an element of the box."""

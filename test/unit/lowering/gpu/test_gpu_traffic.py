@@ -36,6 +36,25 @@ def test_long_rows(element, length):
     assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 60))]
+)
+def test_sampled(seed):
+    """Whatever the kind, shape and type, sectors move once; nothing waits for a bank in transposes."""
+    kernel = gpu_traffic.sampled(seed)
+    row = gpu_traffic.measure(kernel)
+    assert row.ratio <= 1.05
+    if kernel.kind == "transpose":
+        assert row.conflicts == 0
+
+
+def test_large_scales():
+    """Scales of few long rows are read once: they take dynamic shared memory, beside that of the folds."""
+    for kernel in gpu_traffic.chains([(2, 8776)], ["f64"]):
+        if kernel.kind == "rms norm":
+            assert gpu_traffic.measure(kernel).ratio <= 1.02
+
+
 @pytest.mark.parametrize("shape", [(4, 40_000), (2, 65_536), (33, 32_768)])
 def test_few_long_sums(shape):
     """Blocks share a row, and the launch that adds up their sums computes several rows a block."""

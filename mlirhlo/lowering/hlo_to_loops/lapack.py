@@ -32,9 +32,10 @@ from mlirhlo.interp.custom_calls.lapack_signature import (
 from mlirhlo.interp.custom_calls.options import options_of
 from mlirhlo.lowering import routines
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
+from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel, is_minor
 from mlirhlo.lowering.hlo_to_loops.elements import register_type
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
+from mlirhlo.lowering.hlo_to_loops.loop_kernels import lanes_for
 from mlirhlo.lowering.hlo_to_loops.outside import Outside
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
@@ -163,15 +164,44 @@ class Call:
 
     def read(self, number: int, room: SSAValue) -> None:
         """A matrix into memory."""
-        rows, columns = self.size(number)
-        with self.b.loop(0, columns) as j, self.b.loop(0, rows) as i:
-            self._load(number, room, [i, j], self.b.add(self.b.mul(j, rows), i))
+        b, (rows, columns) = self.b, self.size(number)
+        if lanes := self._lanes(number):
+            with b.loop(0, columns) as j:
+                for i, mask in self._vectors(rows, lanes):
+                    place = [*self._at([]), Coordinate(i, 1), Coordinate(j)]
+                    (value,) = self.k.read(number, place, Places(b, lanes, mask))
+                    b.vector_store(value, room, [b.add(b.mul(j, rows), i)], mask)
+            return
+        with b.loop(0, columns) as j, b.loop(0, rows) as i:
+            self._load(number, room, [i, j], b.add(b.mul(j, rows), i))
 
     def write(self, number: int, room: SSAValue) -> None:
         """A matrix out of memory."""
-        rows, columns = self.size(number)
-        with self.b.loop(0, columns) as j, self.b.loop(0, rows) as i:
-            self._store(number, room, [i, j], self.b.add(self.b.mul(j, rows), i))
+        b, (rows, columns) = self.b, self.size(number)
+        if lanes := self._lanes(number):
+            with b.loop(0, columns) as j:
+                for i, mask in self._vectors(rows, lanes):
+                    value = b.vector_load(room, [b.add(b.mul(j, rows), i)], lanes, mask)
+                    place = [*self._at([]), Coordinate(i, 1), Coordinate(j)]
+                    self.k.write(number, place, (value,), lanes, mask)
+            return
+        with b.loop(0, columns) as j, b.loop(0, rows) as i:
+            self._store(number, room, [i, j], b.add(b.mul(j, rows), i))
+
+    def _lanes(self, number: int) -> int:
+        """Lanes along a column of a matrix; 0 where its elements are no neighbours, or pairs."""
+        shape = self.k.shape(number)
+        is_copied = not self.is_complex and shape.element_type is self.k.operands[0].element_type
+        return lanes_for([shape]) if is_copied and is_minor(shape, shape.rank - 2) else 0
+
+    def _vectors(self, count: int, lanes: int) -> Generator[tuple[Index, SSAValue | None]]:
+        """Starts of vectors, and the mask of the one that is not whole."""
+        b, whole = self.b, count - count % lanes
+        if whole:
+            with b.loop(0, whole, lanes) as i:
+                yield i, None
+        if whole < count:
+            yield whole, b.mask(b.index(count - whole), lanes)
 
     def read_vector(self, number: int, room: SSAValue, start: int = 0) -> None:
         """A vector into memory; `start`: its first element that is read."""

@@ -52,22 +52,21 @@ def _in_double(function: Callable[..., tuple[SSAValue, ...]]) -> Function:
 
 
 def _size(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
-    """Squares of parts that are narrower neither overflow nor vanish in f64."""
     ((re, im),) = operands
-    wide = (extended(b, re), extended(b, im))
-    n = Numbers(b, wide[0].type)
-    if re.type == n.type:
-        return (arithmetic.size(n, wide),)
-    return (rounded(b, arithmetic.plain_size(n, wide)),)
+    n = Numbers(b, re.type)
+    return ((arithmetic.single_size if n.is_f32 else arithmetic.size)(n, (re, im)),)
 
 
-def _divide(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
-    """As `_size`."""
-    x, y = ((extended(b, re), extended(b, im)) for re, im in operands)
-    n = Numbers(b, x[0].type)
-    if operands[0][0].type == n.type:
-        return arithmetic.divide(n, x, y)
-    return tuple(rounded(b, part) for part in arithmetic.plain_divide(n, x, y))
+def _in_double_or_plainly(
+    function: Callable[..., tuple[SSAValue, ...]], plain: Callable[..., tuple[SSAValue, ...]]
+) -> Function:
+    """`plain` for narrower parts: their squares neither overflow nor vanish in f64."""
+    in_double, plainly = _in_double(function), _in_double(plain)
+
+    def emit(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+        return (plainly if Numbers(b, operands[0][0].type).is_f32 else in_double)(b, operands)
+
+    return emit
 
 
 COMPLEX: Mapping[str, Function] = {
@@ -78,7 +77,8 @@ COMPLEX: Mapping[str, Function] = {
     "maximum": _by_real_part("oge"),
     "minimum": _by_real_part("ole"),
     "abs": _size,
-    "divide": _divide,
     **{name: _in_double(function) for name, function in FUNCTIONS.items()},
+    "divide": _in_double_or_plainly(arithmetic.divide, arithmetic.plain_divide),
+    "sign": _in_double_or_plainly(arithmetic.sign, arithmetic.plain_sign),
 }
 """By opcode: of the elements of the operands; `abs` gives one value."""

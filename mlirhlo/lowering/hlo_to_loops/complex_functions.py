@@ -290,7 +290,6 @@ def atan2(n: Numbers, y: Pair, x: Pair) -> Pair:
 
 
 FUNCTIONS: Mapping[str, Function] = {
-    "sign": z.sign,
     "sqrt": z.sqrt,
     "rsqrt": z.reciprocal_root,
     "exponential": exp,

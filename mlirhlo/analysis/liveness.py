@@ -68,11 +68,11 @@ class Liveness:
         return (value, index) in self._live
 
     def _mark(self, op: Instruction, index: ShapeIndex) -> None:
-        for depth in range(len(index) + 1):  # the tuples around a live part are live themselves
-            part = (op.output, index[:depth])
-            if part not in self._live:
-                self._live.add(part)
-                self._work.append((op, index[:depth]))
+        # The tuples around a live part are live themselves.
+        while (part := (op.output, index)) not in self._live:
+            self._live.add(part)
+            self._work.append((op, index))
+            index = index[:-1]
 
     def _mark_all(self, op: Instruction) -> None:
         for index in _all_indices(op.shape):

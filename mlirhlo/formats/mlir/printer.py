@@ -8,10 +8,10 @@ through the printer. Both give the same text, which a test holds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.printer import Printer
 
@@ -22,6 +22,8 @@ from mlirhlo.dialects.hlo.ops.assembly import PARAMETER_NUMBER, printed_properti
 _ESCAPES = {c: f"\\{c:02X}" for c in (*range(0x20), *range(0x7F, 0x100), ord('"'))} | {
     ord("\\"): "\\\\"
 }
+_MAX_ELEMENTS = 16
+"""Of tuples that are written out wherever they are, as in MLIR."""
 
 
 def mlir_string(text: str) -> str:
@@ -30,9 +32,40 @@ def mlir_string(text: str) -> str:
     return f'"{raw.translate(_ESCAPES)}"'
 
 
+@dataclass
+class _Aliases:
+    """Names for types."""
+
+    names: dict[Attribute, str] = field(default_factory=dict[Attribute, str])
+    _by_identity: dict[int, str] = field(default_factory=dict[int, str])
+    """The same, as hashing a type looks at all of it."""
+
+    def of(self, attribute: Attribute) -> str:
+        """The name of a type, which lives as long as this."""
+        if (name := self._by_identity.get(id(attribute))) is None:
+            number = len(self.names)
+            name = self.names.setdefault(attribute, f"!tuple{number}" if number else "!tuple")
+            self._by_identity[id(attribute)] = name
+        return name
+
+
 @dataclass(eq=False, repr=False)
 class MlirPrinter(Printer):
     """xDSL's printer, able to print any HLO string."""
+
+    aliases: _Aliases | None = None
+    """Of long tuples that have been printed; None: they are written out."""
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        """Prints `attribute`, a long tuple by its alias."""
+        if (
+            self.aliases is not None
+            and isinstance(attribute, TupleType)
+            and len(attribute.types) > _MAX_ELEMENTS
+        ):
+            self.print_string(self.aliases.of(attribute))
+        else:
+            super().print_attribute(attribute)
 
     def print_string_literal(self, string: str) -> None:
         """Prints `string`, surrogate escapes as the bytes they stand for."""
@@ -47,10 +80,22 @@ def print_module(module: ModuleOp, generic: bool = False) -> str:
         or not all(isinstance(op, ComputationOp) for op in block.ops)
         or block.first_op is None
     ):
-        stream = StringIO()
-        MlirPrinter(stream, print_generic_format=generic).print_op(module)
-        return stream.getvalue() + "\n"
+        return _printed(module, generic)
     return _Writer().module(module)
+
+
+def _printed(module: ModuleOp, generic: bool) -> str:
+    """By xDSL's printer. Each reader of a tuple has its type in the generic form: long ones are written once, before the
+    module, which MLIR does too."""
+    stream = StringIO()
+    aliases = _Aliases()
+    MlirPrinter(stream, print_generic_format=generic, aliases=aliases).print_op(module)
+    definitions: list[str] = []
+    for attribute, name in aliases.names.items():
+        text = StringIO()
+        MlirPrinter(text, print_generic_format=generic).print_attribute(attribute)
+        definitions.append(f"{name} = {text.getvalue()}\n")
+    return "".join([*definitions, stream.getvalue(), "\n"])
 
 
 class _Writer:

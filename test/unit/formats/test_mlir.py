@@ -1,6 +1,7 @@
 """The MLIR form: line by line and through xDSL the same, round trips exact, errors coded."""
 
 import pytest
+from program_shapes import SHAPES
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.parser import Parser
@@ -8,6 +9,7 @@ from xdsl.parser import Parser
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo import HLO, HloModule
 from mlirhlo.dialects.hlo.ops import ConstantOp
+from mlirhlo.formats import hlo_text
 from mlirhlo.formats.mlir import MlirPrinter, parse_module, print_module
 from mlirhlo.formats.mlir import parser as mlir_parser
 
@@ -61,6 +63,15 @@ def test_generic_form_round_trips() -> None:
     again = parse_module(generic)
     assert print_module(again) == MODULE
     assert print_module(again, generic=True) == generic
+
+
+@pytest.mark.parametrize("form", ["wide_loop", "wide_parameter"])
+def test_long_tuples_are_written_once_in_the_generic_form(form: str) -> None:
+    module = hlo_text.parse_module(SHAPES[form](200))
+    text = print_module(module, generic=True)
+    assert text.count("!tuple = tuple<") == 1
+    assert len(text) < 20_000
+    assert print_module(parse_module(text, "<string>")) == print_module(module)
 
 
 def test_the_line_reader_reads_what_the_printer_writes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,79 @@
+"""Programs that are deep or wide in one way each, through every tool: calls go with the size, and the end is told.
+
+Each tool meets one form of program here, in turns; `-m sweep` runs every tool on every form.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import scaling
+from program_shapes import SHAPES
+
+from mlirhlo.formats.hlo_text import parse_module
+
+SIZES = (80, 160, 320, 640, 1280, 2560)
+"""Twice as much takes twice the calls from one of these on: windows and bounds are full then."""
+RATIO = 2.3
+MENDED = [
+    ("branches", "analysis:liveness"),
+    ("branches", "interpreter"),
+    ("computations", "partition"),
+    ("concatenation", "interpreter"),
+    ("wide_loop", "interpreter"),
+    ("wide_loop", "read:mlir-generic"),
+    ("wide_loop", "view:dot"),
+]
+
+
+@cache
+def tools() -> dict[str, scaling.Tool]:
+    """All but those that leave the process."""
+    return {
+        name: tool
+        for name, tool in scaling.tools().items()
+        if name not in scaling.THREADED and name != "view:svg"
+    }
+
+
+def in_turns(form: str) -> Iterator[str]:
+    return itertools.islice(tools(), list(SHAPES).index(form), None, len(SHAPES))
+
+
+def check(form: str, tool: str, folder: Path) -> None:
+    run = tools()[tool]
+
+    def calls(count: int) -> float:
+        text, path = SHAPES[form](count), folder / f"{count}.hlo"
+        path.write_text(text)
+        number, end = scaling.outcome(run, str(path), parse_module(text), calls=True)
+        assert re.fullmatch(r"ok|HLO(?!0901)\d{4}", end), (form, tool, end)
+        return number
+
+    calls(16)  # what is imported and cached is there from now on
+    counts = itertools.pairwise(map(calls, SIZES))
+    assert any(whole < RATIO * half for half, whole in counts), (form, tool)
+
+
+@pytest.mark.parametrize("form", SHAPES)
+def test_each_tool_on_one_form(form: str, tmp_path: Path) -> None:
+    for tool in in_turns(form):
+        check(form, tool, tmp_path)
+
+
+@pytest.mark.parametrize(("form", "tool"), MENDED)
+def test_mended(form: str, tool: str, tmp_path: Path) -> None:
+    check(form, tool, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@pytest.mark.parametrize("form", SHAPES)
+def test_each_tool_on_each_form(form: str, tmp_path: Path) -> None:
+    for tool in tools():
+        check(form, tool, tmp_path)

@@ -85,8 +85,8 @@ def print_module(module: ModuleOp, generic: bool = False) -> str:
 
 
 def _printed(module: ModuleOp, generic: bool) -> str:
-    """By xDSL's printer. Each reader of a tuple has its type in the generic form: long ones are written once, before the
-    module, which MLIR does too."""
+    """By xDSL's printer. Each reader of a tuple has its type in the generic form: long ones are written once, before
+    the module, which MLIR does too."""
     stream = StringIO()
     aliases = _Aliases()
     MlirPrinter(stream, print_generic_format=generic, aliases=aliases).print_op(module)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
 
     from mlirhlo.dialects.hlo.ops.base import Instruction
-    from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
+    from mlirhlo.dialects.hlo.shapes import ArrayShape
     from mlirhlo.lowering.plan.planner import Planner
 
 
@@ -65,8 +65,8 @@ class CollectivePlanner:
     ) -> Tree | None:
         """The first step of a pair; `inner` is the collective itself."""
         is_bare = op.opcode.name == "all-reduce-start"
-        parts = () if is_bare else cast("tuple[Shape, ...]", cast(TupleShape, op.shape).elements)
-        result = self.planner.new(op.shape if is_bare else parts[1])
+        parts = [op.shape] * 2 if is_bare else list(cast(TupleShape, op.shape).elements)
+        result = self.planner.new(parts[1])
         step = self._step(inner, operands, result)
         if step is None:
             return None

@@ -42,6 +42,19 @@ def address(symbol: str) -> int | None:
     return None
 
 
+def set_thread_count(count: int) -> None:
+    """Sets the number of threads of the libraries that have threads of their own."""
+    for library in _libraries():
+        function = getattr(library, "scipy_openblas_set_num_threads64_", None)
+        if function is not None:
+            function(ctypes.c_int(count))
+
+
+def are_loaded() -> bool:
+    """Whether a function of these libraries was looked up."""
+    return _libraries.cache_info().currsize > 0
+
+
 @functools.cache
 def _lapack(name: str) -> int | None:
     for library in _libraries():

@@ -15,7 +15,10 @@ def externals(text: str) -> dict[str, int]:
     """By symbol, for all that LLVM assembly calls. Raises `HloError` HLO0434 for what is not there."""
     found = threads.externals(text) | calls.externals(text)
     others = set(_OURS.findall(text)) - found.keys()
-    for symbol in [s for s in others if s.startswith((routines.LAPACK, routines.FFT))]:
+    of_libraries = [s for s in others if s.startswith((routines.LAPACK, routines.FFT))]
+    if of_libraries:
+        threads.limit_libraries()
+    for symbol in of_libraries:
         address = routines.address(symbol)
         if address is None:
             raise error("HLO0434", f"compiled code needs {symbol}, which this NumPy does not have")

@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 
+from mlirhlo.lowering import routines
 from mlirhlo.runtime import calls, threads_ir
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
@@ -44,6 +45,8 @@ def thread_count() -> int:
 def set_thread_count(count: int) -> None:
     """Sets the number of threads for the whole process; 0 leaves it to the environment again.
 
+    It holds for the libraries that compiled code calls, too.
+
     Raises ValueError for a negative number.
     """
     global _wanted  # one pool, one number
@@ -53,6 +56,14 @@ def set_thread_count(count: int) -> None:
         _wanted = min(count, threads_ir.MAX_THREADS)
         if _only_pool.cache_info().currsize:
             _pool().resize(thread_count())
+    if routines.are_loaded():
+        routines.set_thread_count(thread_count())
+
+
+def limit_libraries() -> None:
+    """Libraries that were loaded after `set_thread_count` get that number of threads."""
+    if _wanted:
+        routines.set_thread_count(_wanted)
 
 
 def externals(text: str) -> dict[str, int]:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from support import ROOT, environment
 
+from mlirhlo.lowering import routines
 from mlirhlo.runtime import threads
 from mlirhlo.runtime.jit import Library, compile_object
 
@@ -291,6 +292,7 @@ def test_a_process_ends_while_the_pool_waits(how: str) -> None:
 FIRST = """
 import sys, threading
 sys.setswitchinterval(1e-6)
+from mlirhlo.lowering import routines
 from mlirhlo.runtime import threads
 start, found = threading.Barrier(8), set()
 
@@ -352,3 +354,18 @@ def test_children_compile_though_a_thread_did_when_they_were_forked() -> None:
         [sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=120, check=False
     )
     assert run.stdout == "all\n", run.stderr
+
+
+def test_libraries_keep_to_the_number_of_threads() -> None:
+    """OpenBLAS, out of NumPy's wheel, has threads of its own."""
+    (library,) = routines._libraries() or (None,)  # pyright: ignore[reportPrivateUsage]
+    count = getattr(library, "scipy_openblas_get_num_threads64_", None)
+    if count is None:
+        pytest.skip("this NumPy carries no OpenBLAS")
+    before = count()
+    threads.set_thread_count(1)
+    try:
+        assert count() == 1
+    finally:
+        threads.set_thread_count(0)
+    assert count() == before

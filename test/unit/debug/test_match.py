@@ -248,9 +248,9 @@ SIZES = {"chain": chain, "nest": nest, "wide": wide}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SIZES)
-def test_twenty_thousand_take_linear_time(shape: str) -> None:
+def test_matching_takes_linear_time(shape: str) -> None:
     calls: list[int] = []
-    for count in (5_000, 20_000):
+    for count in (1_500, 6_000):
         before = SIZES[shape](count)
         after = before.replace(
             f".{count // 2} = f32[4]{{0}} ", f".{count // 2} = f32[4]{{0:T(128)}} "

@@ -181,7 +181,7 @@ def test_eigenvectors(element):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(7, 4), (4, 7), (5, 5)])
+@pytest.mark.parametrize("sizes", [(5, 3), (3, 5), (4, 4)])
 @pytest.mark.parametrize(("element", "mode"), [("f32", "A"), ("c64", "S")])
 def test_singular_vectors(sizes, element, mode):
     """Also of a matrix without full rank: the vectors are orthonormal still."""

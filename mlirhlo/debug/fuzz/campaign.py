@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mlirhlo.debug.fuzz import checks, mutants, partitioning, passes, texts
+from mlirhlo.debug.fuzz.generators.instructions import GENERATORS
 from mlirhlo.debug.fuzz.generators.modules import Module
 from mlirhlo.debug.fuzz.generators.sharded import OPCODES
 from mlirhlo.debug.trials.conditions import Condition, fields_of, load_module, load_passes
@@ -115,23 +116,35 @@ def run_case(chosen: Settings, number: int) -> dict[str, Any]:
         text, name = _damaged(chosen, number, what, draw)
     else:
         is_special = what == "passes" and draw.random() < 0.2
+        name = _check(chosen, what, draw, is_special)
         module = Module(
             f"{what} {chosen.seed}:{number}",
             special=is_special,
             steps=chosen.size or draw.choice((3, 10, 20)),
-            opcodes=draw.choice((0, 5, 10)),
+            opcodes=_opcodes(name, draw),
         )
         text, inputs = module.text, module.inputs
-        if what == "passes":
-            name = f"passes:{_pipeline(chosen, draw, is_special)}"
-        else:
-            name = "formats" if what == "formats" else f"side:{draw.choice(chosen.sides)}"
     found = checks.check(text, name, inputs)
     if found is None:
         return {"outcome": f"{what}: nothing found"}
     if inputs is not None and checks.check(text, name) is None:
         text = checks.with_inputs(text, inputs)
     return {"outcome": f"{what}: found", "text": text, "check": name, **asdict(found)}
+
+
+def _check(settings: Settings, what: str, draw: random.Random, is_special: bool) -> str:
+    if what == "passes":
+        return f"passes:{_pipeline(settings, draw, is_special)}"
+    return "formats" if what == "formats" else f"side:{draw.choice(settings.sides)}"
+
+
+def _opcodes(name: str, draw: random.Random) -> Sequence[str]:
+    """All opcodes, or a few: any, or of those that the code of the passes names."""
+    known = sorted(GENERATORS)
+    if name.startswith("passes:") and draw.random() < 0.5:
+        known = passes.opcodes_named(passes.passes_of(name.removeprefix("passes:"))) or known
+    count = draw.choice((0, 2, 3, 6))
+    return draw.sample(known, min(count, len(known)))
 
 
 def _pipeline(settings: Settings, draw: random.Random, exact: bool) -> str:

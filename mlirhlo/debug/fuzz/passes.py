@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 import signal
+import sys
 import traceback
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,9 +24,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.debug.fuzz.generators.instructions import GENERATORS
 from mlirhlo.debug.fuzz.generators.modules import Module
 from mlirhlo.debug.trials import rounding
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.formats.hlo_text import PrintOptions, parse_module, print_module
 from mlirhlo.interp import run_module
 from mlirhlo.rewrites.cloning import clone_module
@@ -124,6 +128,29 @@ def is_exact(passes: Iterable[ModulePass]) -> bool:
         is_exact(p.passes) if isinstance(p, PipelinePass) else getattr(p, "exact", True)
         for p in passes
     )
+
+
+def opcodes_named(passes: Iterable[ModulePass]) -> list[str]:
+    """Opcodes whose classes the files of passes and of their rules name: what they are about."""
+    found: set[str] = set()
+    for pass_ in passes:
+        if isinstance(pass_, PipelinePass):
+            found.update(opcodes_named(pass_.passes))
+            continue
+        rules: Sequence[Any] = getattr(pass_, "rules", ())
+        modules = {type(pass_).__module__, *(r.function.__module__ for r in rules)}
+        functions = [*vars(type(pass_)).values(), *(r.function for r in rules)]
+        scopes = [vars(sys.modules[m]) for m in modules if m in sys.modules]
+        scopes += [f.__globals__ for f in functions if isinstance(f, FunctionType)]
+        for scope in scopes:
+            for value in scope.values():
+                if (
+                    isinstance(value, type)
+                    and issubclass(value, Instruction)
+                    and hasattr(value, "opcode")
+                ):
+                    found.add(value.opcode.name)
+    return sorted(found & GENERATORS.keys())
 
 
 # ---------------------------------------------------------------- judging

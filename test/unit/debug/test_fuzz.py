@@ -58,7 +58,7 @@ def test_inputs_become_constants() -> None:
 
 
 def test_modules_of_few_opcodes_and_a_size() -> None:
-    texts = [Module(f"few {SEED}:{n}", steps=20, opcodes=3).text for n in range(4)]
+    texts = [Module(f"few {SEED}:{n}", steps=20, opcodes=("add", "sort")).text for n in range(4)]
     assert all(load_module(text, "few.hlo") for text in texts)
 
 

@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, p
 
 assert every
 
+T = TypeVar("T")
 Type = tuple[str, tuple[int, ...]]
 """Element type and sizes of an array."""
 
@@ -58,11 +59,25 @@ class Seeded(Choices):
     def __init__(self, seed: str, *, special: bool = False) -> None:
         self.choose = random.Random(seed)
         self.special = special
+        self.types: tuple[str, ...] = ()
+        """Element types that most arrays have; none: any."""
+        self.shapes: dict[int, list[int]] = {}
 
     def integer(self, low: int, high: int) -> int:
         return self.choose.randint(low, high) if low < high else low
 
+    def pick(self, options: Sequence[T]) -> T:
+        first = options[0] if options else None
+        if self.types and isinstance(first, str) and first in PRIMITIVE_TYPES:
+            liked = [option for option in options if option in self.types]
+            if liked and not self.rarely(6):
+                return super().pick(liked)
+        return super().pick(options)
+
     def shape(self, rank: int, low: int = 1, high: int = 5) -> list[int]:
+        if self.types and not self.rarely(6):
+            known = self.shapes.setdefault(rank, super().shape(rank, 2, 4))
+            return [min(max(size, low), high) for size in known]
         shape = super().shape(rank, low, high)
         if shape and low and self.rarely(40):
             shape[self.integer(0, rank - 1)] = 0
@@ -104,15 +119,17 @@ class Module:
     """One random module: `text` and the `inputs` of its entry."""
 
     def __init__(
-        self, seed: str, *, special: bool = False, steps: int = 10, opcodes: int = 0
+        self, seed: str, *, special: bool = False, steps: int = 10, opcodes: Sequence[str] = ()
     ) -> None:
         """`special`: infinities, NaNs and the like among the numbers. `steps`: instructions of the entry, at most.
-        `opcodes`: how many different ones instructions are of, so that they meet each other more often; 0 for all.
+        `opcodes`: those that instructions are of, and most arrays are of a few types and shapes then, so that
+        instructions meet each other more often; none for all.
         """
         self.c = Seeded(seed, special=special)
         self.plain, self.fused = _PLAIN, _FUSED
         if opcodes:
-            self.plain = tuple(self.c.choose.sample(_PLAIN, opcodes))
+            self.plain = tuple(o for o in opcodes if o in _PLAIN) or _PLAIN
+            self.c.types = tuple(self.c.choose.sample(("f32", "s32", "bf16", "f64"), 2))
             self.fused = tuple(o for o in self.plain if o in _FUSED) or _FUSED
         self.numbers = itertools.count()
         self.computations: list[str] = []

@@ -1,0 +1,16 @@
+// Starts the language server for documents of HLO.
+const { workspace } = require("vscode");
+const { LanguageClient } = require("vscode-languageclient/node");
+
+let client;
+
+exports.activate = () => {
+  const command = workspace.getConfiguration("mlirhlo").get("server");
+  const server = { command, args: [] };
+  client = new LanguageClient("mlirhlo", "HLO", server, {
+    documentSelector: [{ language: "hlo" }],
+  });
+  return client.start();
+};
+
+exports.deactivate = () => client && client.stop();

@@ -1,0 +1,267 @@
+"""The language server: `mlirhlo.debug.editor` for any editor, over standard input and output (pygls)."""
+
+# pygls types features by decorators that pyright cannot follow.
+# pyright: reportUnusedFunction=false, reportUnknownMemberType=false, reportUntypedFunctionDecorator=false
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from mlirhlo import __version__
+from mlirhlo.debug.editor import features
+from mlirhlo.debug.editor.document import Document, Span
+from mlirhlo.diagnostics import Diagnostic, HloError
+
+QUIET_SECONDS = 0.6
+"""After the last edit, until the whole module is checked."""
+COMMANDS = ("mlirhlo.run", "mlirhlo.graph", "mlirhlo.reduce")
+_KINDS = {
+    "opcode": lsp.CompletionItemKind.Function,
+    "attribute": lsp.CompletionItemKind.Property,
+    "operand": lsp.CompletionItemKind.Variable,
+    "computation": lsp.CompletionItemKind.Module,
+}
+
+
+class Server(LanguageServer):
+    """One server with the documents that are open."""
+
+    def __init__(self) -> None:
+        super().__init__("mlirhlo-lsp", __version__)
+        self.documents: dict[str, Document] = {}
+        self.timers: dict[str, asyncio.TimerHandle] = {}
+
+    def document(self, uri: str) -> Document:
+        """An open document; an empty one for what is not open."""
+        return self.documents.get(uri) or Document(to_fs_path(uri) or uri)
+
+    def take(self, uri: str, text: str) -> None:
+        """Follows a text, tells what is wrong at once, and checks the whole later."""
+        document = self.documents.setdefault(uri, Document(to_fs_path(uri) or uri))
+        document.update(text)
+        self.publish(uri, document.diagnostics)
+        if (timer := self.timers.pop(uri, None)) is not None:
+            timer.cancel()
+        loop = asyncio.get_running_loop()
+        self.timers[uri] = loop.call_later(QUIET_SECONDS, self.check, uri)
+
+    def check(self, uri: str) -> None:
+        """Checks the whole text, and publishes what is wrong."""
+        document = self.documents.get(uri)
+        if document is not None:
+            document.check_all()
+            self.publish(uri, document.diagnostics)
+
+    def publish(self, uri: str, diagnostics: Sequence[Diagnostic]) -> None:
+        """Sends diagnostics."""
+        found = [_diagnostic(d) for d in diagnostics]
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+
+
+def _diagnostic(diagnostic: Diagnostic) -> lsp.Diagnostic:
+    place = diagnostic.place
+    line = max(place.line - 1, 0) if place is not None else 0
+    column = max(place.column - 1, 0) if place is not None else 0
+    length = place.length if place is not None and place.column else 200
+    message = diagnostic.message + (f"\n{diagnostic.help}" if diagnostic.help else "")
+    severity = {
+        "error": lsp.DiagnosticSeverity.Error,
+        "warning": lsp.DiagnosticSeverity.Warning,
+    }.get(diagnostic.severity.value, lsp.DiagnosticSeverity.Information)
+    return lsp.Diagnostic(
+        _range(Span(line, column, column + max(length, 1))),
+        message,
+        severity,
+        code=diagnostic.code,
+        source="mlirhlo",
+    )
+
+
+def _range(span: Span) -> lsp.Range:
+    return lsp.Range(lsp.Position(span.line, span.start), lsp.Position(span.line, span.end))
+
+
+def make_server() -> Server:
+    """A server with all its features."""
+    server = Server()
+    _add_texts(server)
+    _add_names(server)
+    _add_views(server)
+    _add_actions(server)
+    return server
+
+
+def _add_texts(server: Server) -> None:
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        server.take(uri, params.text_document.text)
+        server.check(uri)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: lsp.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        server.take(uri, server.workspace.get_text_document(uri).source)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: lsp.DidCloseTextDocumentParams) -> None:
+        server.documents.pop(params.text_document.uri, None)
+        server.publish(params.text_document.uri, ())
+
+
+def _add_names(server: Server) -> None:
+    def at(params: Any) -> tuple[Document, int, int]:
+        document = server.document(params.text_document.uri)
+        return document, params.position.line, params.position.character
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    def hover(params: lsp.HoverParams) -> lsp.Hover | None:
+        text = features.hover(*at(params))
+        if text is None:
+            return None
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: lsp.DefinitionParams) -> lsp.Location | None:
+        span = features.definition(*at(params))
+        return None if span is None else lsp.Location(params.text_document.uri, _range(span))
+
+    @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+    def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
+        spans = features.references(*at(params))
+        return [lsp.Location(params.text_document.uri, _range(span)) for span in spans]
+
+    @server.feature(lsp.TEXT_DOCUMENT_RENAME)
+    def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
+        edits = features.rename(*at(params), params.new_name)
+        changes = [lsp.TextEdit(_range(span), text) for span, text in edits]
+        return lsp.WorkspaceEdit({params.text_document.uri: changes})
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["%", "(", ",", "="])
+    )
+    def completion(params: lsp.CompletionParams) -> lsp.CompletionList:
+        found = features.completions(*at(params))
+        items = [
+            lsp.CompletionItem(c.label, kind=_KINDS[c.kind], detail=c.detail, sort_text=f"{k:06}")
+            for k, c in enumerate(found)
+        ]
+        return lsp.CompletionList(is_incomplete=False, items=items)
+
+
+def _add_views(server: Server) -> None:
+    @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
+    def folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
+        document = server.document(params.text_document.uri)
+        return [lsp.FoldingRange(b.start, b.start + len(b.lines) - 1) for b in document.blocks]
+
+    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+        found = features.outline(server.document(params.text_document.uri))
+        return [_symbol(symbol, lsp.SymbolKind.Function) for symbol in found]
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
+        lsp.SemanticTokensLegend(list(features.TOKEN_TYPES), []),
+    )
+    def tokens(params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
+        return lsp.SemanticTokens(features.tokens(server.document(params.text_document.uri)))
+
+    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+    def hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        document = server.document(params.text_document.uri)
+        found = features.inlay_shapes(document, params.range.start.line, params.range.end.line)
+        return [
+            lsp.InlayHint(lsp.Position(line, column), shape, kind=lsp.InlayHintKind.Type)
+            for line, column, shape in found
+        ]
+
+
+def _symbol(symbol: features.Symbol, kind: lsp.SymbolKind) -> lsp.DocumentSymbol:
+    whole = lsp.Range(lsp.Position(symbol.first, 0), lsp.Position(symbol.last, 1))
+    name = lsp.Range(lsp.Position(symbol.first, 0), lsp.Position(symbol.first, 1))
+    children = [_symbol(child, lsp.SymbolKind.Variable) for child in symbol.children]
+    return lsp.DocumentSymbol(symbol.name, kind, whole, name, symbol.detail, children=children)
+
+
+def _add_actions(server: Server) -> None:
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)
+    def actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
+        uri = params.text_document.uri
+        document = server.document(uri)
+        found: list[lsp.CodeAction | lsp.Command] = []
+        for diagnostic in document.diagnostics:
+            sent = _diagnostic(diagnostic)
+            if (
+                sent.range.start.line > params.range.end.line
+                or sent.range.start.line < params.range.start.line
+            ):
+                continue
+            for mend in features.mends(document, diagnostic):
+                edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(_range(mend.span), mend.text)]})
+                kind = lsp.CodeActionKind.QuickFix
+                found.append(lsp.CodeAction(mend.title, kind, [sent], edit=edit))
+        titles = ("run on the interpreter", "open the graph", "how to reduce it")
+        for title, command in zip(titles, COMMANDS, strict=True):
+            found.append(lsp.Command(title, command, arguments=[uri]))
+        return found
+
+    @server.command("mlirhlo.run")
+    def run(uri: str) -> str:
+        """Results of the entry on made-up arguments."""
+        return _guarded(server, lambda: _results(server.document(uri)))
+
+    @server.command("mlirhlo.graph")
+    async def graph(uri: str) -> str:
+        """A page with the graph; its address."""
+        address = _guarded(server, lambda: _graph(server.document(uri)))
+        if address.startswith("file:"):
+            await server.window_show_document_async(lsp.ShowDocumentParams(address, external=True))
+        return address
+
+    @server.command("mlirhlo.reduce")
+    def reduce(uri: str) -> str:
+        """The command that reduces the module."""
+        text = f"hlo-reduce {server.document(uri).file} --bad=CPU"
+        server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text))
+        return text
+
+
+def _guarded(server: Server, compute: Any) -> str:
+    try:
+        text: str = compute()
+    except (HloError, ValueError, OSError) as problem:
+        text = str(problem)
+    server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text[:2000]))
+    return text
+
+
+def _results(document: Document) -> str:
+    from mlirhlo.debug.trials.conditions import fake_arguments, load_module
+    from mlirhlo.debug.trials.sides import Side
+
+    module = load_module(document.text, document.file)
+    arrays = Side.parse("Interpreter").run(module, fake_arguments(module, 42))
+    return "\n".join(f"{a.dtype}{list(a.shape)} {a.tolist()}" for a in arrays)
+
+
+def _graph(document: Document) -> str:
+    from mlirhlo.debug.graph import render
+    from mlirhlo.debug.trials.conditions import load_module
+
+    page = render(load_module(document.text, document.file), "html")
+    with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False, encoding="utf-8") as file:
+        file.write(page)
+    return from_fs_path(file.name) or file.name
+
+
+def serve() -> None:
+    """Serves one editor on standard input and output, until it says goodbye."""
+    make_server().start_io()

@@ -259,12 +259,31 @@ def with_scoped(
     return decorated
 
 
+def _run_on_gpu(body: Body, shapes: Sequence[Any], named: Any) -> Any:
+    """`run_scoped` of a kernel for GPUs, where memory has its address before the kernel runs."""
+    cache = current().cache
+
+    def made(tree: Any, name: str | None) -> Any:
+        leaves, rebuild = flatten(tree)
+        return rebuild([cache["allocate"](leaf, name) for leaf in leaves])
+
+    titles = [*parameter_names(body), *[None] * len(shapes)]
+    with cache["scope"]():
+        given = [made(shape, name) for shape, name in zip(shapes, titles, strict=False)]
+        more = {name: made(shape, name) for name, shape in named.items()}
+        if cache.pop("barriers_made", False):
+            cache["ready"]()
+        return body(*given, **more)
+
+
 def run_scoped(body: Body, *shapes: Any, collective_axes: Any = (), **named: Any) -> Any:
     """What the function gives for references to memory that is there while it runs: `pltpu.VMEM(…)`,
     `pltpu.SMEM(…)`, `pltpu.SemaphoreType.DMA`, also in tuples, lists and dictionaries.
 
     Raises `HloError` HLO0726 for `collective_axes`: TensorCores share no memory of a kernel's own.
     """
+    if "allocate" in current("run_scoped").cache:
+        return _run_on_gpu(body, shapes, named)
     if collective_axes:
         raise bad_spec(
             f"memory that the threads of {collective_axes!r} share",

@@ -57,6 +57,8 @@ class Trace:
     is_index_map: bool = False
     natural: set[SSAValue] = field(default_factory=set[SSAValue])
     """Scalars known not to be negative: counters of loops that start at zero or above."""
+    cache: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What kernels for GPUs know of their launch; `allocate` gives them memory."""
 
 
 def current(what: str = "this") -> Trace:
@@ -90,10 +92,12 @@ def into(block: Block) -> Generator[Block]:
     """Within, operations go to `block`."""
     trace = current()
     before, trace.block = trace.block, block
+    trace.cache["depth"] = trace.cache.get("depth", 0) + 1
     try:
         yield block
     finally:
         trace.block = before
+        trace.cache["depth"] -= 1
 
 
 def place_now() -> Attribute | None:

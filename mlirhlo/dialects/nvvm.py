@@ -5,7 +5,7 @@ Source: MLIR's nvvm dialect.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, VectorType, i32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, VectorType, i32
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     IRDLOperation,
@@ -15,6 +15,7 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     var_operand_def,
+    var_result_def,
 )
 
 
@@ -55,5 +56,27 @@ class AddPairOp(IRDLOperation):
     indices = var_operand_def(IndexType)
 
 
-NVVM = Dialect("nvvm", [AddPairOp, MatchSyncOp, NanosleepOp, SyncWarpOp], [])
+@irdl_op_definition
+class InlinePtxOp(IRDLOperation):
+    """Instructions as text: results are `$0`, `$1` …, then operands; the first `ties` operands are where results begin."""
+
+    name = "nvvm.inline_ptx"
+    inputs = var_operand_def()
+    outputs = var_result_def()
+    ptx_code = prop_def(StringAttr)
+    ties = prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """So many threads of the block come to the barrier of a number before any goes on."""
+
+    name = "nvvm.barrier"
+    barrier_id = operand_def(i32)
+    number_of_threads = operand_def(i32)
+
+
+NVVM = Dialect(
+    "nvvm", [AddPairOp, BarrierOp, InlinePtxOp, MatchSyncOp, NanosleepOp, SyncWarpOp], []
+)
 """The dialect, of these ops."""

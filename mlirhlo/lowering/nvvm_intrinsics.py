@@ -20,6 +20,7 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
     **{f"llvm.nvvm.read.ptx.sreg.{name}.{dim}": ("i32", ()) for name in _SPECIAL for dim in "xyz"},
     "llvm.nvvm.read.ptx.sreg.laneid": ("i32", ()),
     "llvm.nvvm.barrier.cta.sync.aligned.all": ("void", ("i32",)),
+    "llvm.nvvm.barrier.cta.sync.aligned.count": ("void", ("i32", "i32")),
     "llvm.nvvm.bar.warp.sync": ("void", ("i32",)),
     **{
         f"llvm.nvvm.shfl.sync.{mode}.{kind}": (type_, ("i32", type_, "i32", "i32"))

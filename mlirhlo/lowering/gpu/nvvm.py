@@ -38,6 +38,7 @@ from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, Shuffle,
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
 from mlirhlo.lowering.gpu.nvvm_atomics import HANDLERS as ATOMICS
+from mlirhlo.lowering.gpu.nvvm_inline import HANDLERS as INLINE
 from mlirhlo.lowering.gpu.nvvm_matrices import HANDLERS as MATRICES
 from mlirhlo.lowering.gpu.nvvm_warp_groups import HANDLERS as WARP_GROUPS
 from mlirhlo.lowering.llvm_text import BLOCK_SIZE, KERNEL
@@ -339,6 +340,7 @@ HANDLERS: Mapping[str, Handler] = {
     **LOOPS,
     **MATRICES,
     **WARP_GROUPS,
+    **INLINE,
     **ATOMICS,
     **{f"gpu.{name}": _identity(name) for name in _SPECIAL},
     **cast(

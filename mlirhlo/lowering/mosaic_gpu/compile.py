@@ -1,0 +1,91 @@
+"""A kernel of the language of GPUs as PTX, and its launch on a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Region
+
+from mlirhlo.diagnostics import error
+from mlirhlo.lowering.gpu.devices import GpuDevice
+from mlirhlo.lowering.gpu.devices import device as device_of
+from mlirhlo.lowering.gpu.kernel import Launch
+from mlirhlo.lowering.gpu.nvvm import to_nvvm
+from mlirhlo.lowering.gpu.ptx import to_llvm_text, to_ptx
+from mlirhlo.lowering.mosaic_gpu.writer import Writer
+
+
+@dataclass(slots=True, eq=False)
+class Compiled:
+    """PTX of a kernel, with how it is launched."""
+
+    device: GpuDevice
+    module: gpu.ModuleOp
+    nvvm: ModuleOp
+    llvm: str
+    ptx: str
+    launch: Launch
+
+    def simulate(
+        self, kernel: Any, arrays: Sequence[Any], ptx: str | None, seed: int
+    ) -> tuple[list[Any], tuple[Any, ...], Any]:
+        """Results, findings and figures of a run on the simulator."""
+        # The runtime is above this room.
+        runtime = import_module("mlirhlo.runtime.cuda.simulated")
+        driver = runtime.SimulatedDriver(self.device, seed=seed)
+        held = [np.ascontiguousarray(array) for array in arrays]
+        results = [np.empty(one.shape, one.dtype) for one in kernel.results]
+        addresses: list[int] = []
+        for number, array in enumerate((*held, *results)):
+            addresses.append(driver.allocate(array.nbytes, f"argument {number}"))
+            if number < len(held):
+                driver.write(addresses[-1], array.reshape(-1).view(np.uint8))
+        code = driver.load(ptx or self.ptx, f"{kernel.name}.ptx")
+        driver.launch(code, self.launch, addresses)
+        found = [
+            driver.read(address, array.nbytes).view(array.dtype).reshape(array.shape)
+            for address, array in zip(addresses[len(held) :], results, strict=True)
+        ]
+        (report,) = [report for _, report in driver.reports]
+        return found, report.findings, report.figures
+
+
+def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
+    """A kernel as PTX. Raises `HloError` HLO0758 for what has no code on the device."""
+    device = device_of(gpu_name)
+    if device.capability[0] != 9:
+        raise error(
+            "HLO0758",
+            f"kernels in the language of GPUs are for sm_90a, not {device.sm}",
+            help="use h100, or h200",
+        )
+    scratch = 0
+    while True:
+        writer = Writer(kernel, scratch)
+        function = writer.write()
+        if writer.scratch_bytes <= scratch:
+            break
+        scratch = writer.scratch_bytes
+    launch = kernel.launch
+    size = (launch.num_threads * 128, 1, 1)
+    blocks = (launch.blocks, 1, 1)
+    module = gpu.ModuleOp(StringAttr(kernel.name), Region(Block()))  # type: ignore[arg-type]
+    module.body.block.add_ops([*writer.b.globals, function])
+    nvvm = to_nvvm(module)
+    llvm = to_llvm_text(nvvm, device)
+    described = Launch(
+        kernel.name,
+        blocks,
+        size,
+        tuple(range(len(kernel.inputs) + len(kernel.results))),
+        writer.shared_bytes,
+        (launch.cluster_size, 1, 1),
+        tuple(writer.b.maps),
+    )
+    return Compiled(device, module, nvvm, llvm, to_ptx(llvm, device), described)

@@ -1,0 +1,450 @@
+"""Operations of a kernel for warp groups as code of one thread, in the gpu dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, cast
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    Float32Type,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    VectorType,
+    f32,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.interned import integer32, string
+from mlirhlo.dialects.mosaic_gpu.attributes import BarrierType, SwizzleAttr
+from mlirhlo.dialects.nvvm import BarrierOp, InlinePtxOp
+from mlirhlo.dialects.quick import append, create_op, new_block, region_of
+from mlirhlo.lowering.builder import INDEX, Index
+from mlirhlo.lowering.gpu.builder import SHARED, KernelBuilder, in_space
+from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
+from mlirhlo.lowering.mosaic_gpu.fragments import (
+    COLUMN,
+    FLAT,
+    ROW,
+    SPLAT,
+    TILE,
+    Fragment,
+    Layouts,
+    offsets,
+    reduced_dims,
+    spread_of,
+    squeezed,
+)
+from mlirhlo.lowering.mosaic_gpu.places import Place
+from mlirhlo.mosaic.attributes import integer_of, integers_of
+from mlirhlo.mosaic.interpreter.memory import dtype_in
+from mlirhlo.mosaic.target.places import source_place
+
+WARP, GROUP = 32, 128
+_FUNCTIONS = {
+    "math.exp": "exponential",
+    "math.expm1": "exponential-minus-one",
+    "math.log": "log",
+    "math.log1p": "log-plus-one",
+    "math.tanh": "tanh",
+    "math.erf": "erf",
+    "math.sin": "sine",
+    "math.cos": "cosine",
+    "math.tan": "tan",
+    "math.atan2": "atan2",
+    "math.powf": "power",
+    "math.cbrt": "cbrt",
+}
+
+
+def bytes_of(element: Attribute) -> int:
+    """Of an element in memory."""
+    return int(dtype_in(element).itemsize)
+
+
+class Writer:
+    """Writes one kernel."""
+
+    def __init__(self, kernel: Any, scratch: int) -> None:
+        self.kernel = kernel
+        (function,) = kernel.module.ops
+        self.body: Block = function.body.blocks[0]
+        self.layouts = Layouts(self.body)
+        flat = [
+            MemRefType(cast(Any, a.type).element_type, [max(1, prod(cast(Any, a.type).get_shape()))])
+            for a in self.body.args
+        ]
+        self.b = KernelBuilder(kernel.name, flat, read_only=len(kernel.inputs))
+        self.values: dict[SSAValue, Any] = {}
+        self.declared = (integers_of(function, "mosaic_gpu.shared_bytes") or (0,))[0]
+        self.scratch_start = -(-self.declared // 1024) * 1024
+        self._scratch_size = scratch
+        self.scratch_bytes = 0
+        """That a warp group needs, found while it was written."""
+        self._views: dict[tuple[int, str], SSAValue] = {}
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block."""
+        groups = self.kernel.launch.num_threads
+        return self.scratch_start + self._scratch_size * groups
+
+    def write(self) -> Any:
+        """The kernel as a `gpu.func`."""
+        b = self.b
+        self.thread = b.index(b.rem(b.thread_id(), GROUP))
+        self.group = b.index(b.div(b.thread_id(), GROUP))
+        self.lane = b.index(b.rem(self.thread, WARP))
+        self.warp = b.index(b.div(self.thread, WARP))
+        self.is_leader = b.cmpi("eq", self.thread, b.index(0))
+        self._shared = b.dynamic_shared()
+        address = b.emit(memref.ExtractAlignedPointerAsIndexOp, (self._shared,), INDEX)
+        self.base = b.cast_index(address, i32)
+        """Where shared memory begins."""
+        for number, (argument, buffer) in enumerate(zip(self.body.args, b.arguments, strict=True)):
+            type_: Any = argument.type
+            shape = tuple(type_.get_shape())
+            element = type_.element_type
+            self.values[argument] = Place(
+                "gmem",
+                shape,
+                element,
+                bytes_of(element),
+                (0,) * len(shape),
+                tuple(range(len(shape))),
+                shape,
+                buffer,
+                argument=number,
+            )
+        self.block(self.body)
+        launch = self.kernel.launch
+        return b.finish_kernel((launch.blocks, 1, 1), (launch.num_threads * GROUP, 1, 1))
+
+    def block(self, block: Block) -> Sequence[Any]:
+        """Writes the operations of a block; what its terminator has."""
+        for op in block.ops:
+            if op.name in ("scf.yield", "func.return", "scf.condition"):
+                return [self.values[v] for v in op.operands]
+            try:
+                self.op(op)
+            except HloError as problem:
+                raise problem.at(source_place(op)) from None
+        return ()
+
+    def op(self, op: Operation) -> None:
+        """Writes one operation."""
+        from mlirhlo.lowering.mosaic_gpu.operations import OPERATIONS
+
+        found = OPERATIONS.get(op.name)
+        if found is not None:
+            made = found(self, op)
+        elif op.name.startswith(("arith.", "math.")):
+            made = [self.elementwise(op)]
+        else:
+            raise unfit(f"{op.name} has no code for GPUs")
+        for result, value in zip(op.results, made or (), strict=False):
+            self.values[result] = value
+
+    # ---------------------------------------------------------------- values
+
+    def layout(self, value: SSAValue) -> str:
+        """How a value is held. Raises `HloError` HLO0758 for shapes that no layout has."""
+        found = self.layouts.of(value)
+        if found is None:
+            raise unfit(
+                f"a warp group cannot hold {list(cast(Any, value.type).get_shape())}",
+                "the rows are a multiple of 64 and the columns of 8, or the elements of 128",
+            )
+        return found
+
+    def fragment(self, value: SSAValue, layout: str | None = None) -> Fragment:
+        """A value in its layout, or in another one."""
+        found: Fragment = self.values[value]
+        return self.held(found, layout or self.layout(value))
+
+    def held(self, found: Fragment, layout: str) -> Fragment:
+        """The same value in a layout."""
+        if found.layout == layout:
+            return found
+        if found.layout == SPLAT:
+            count = len(offsets(layout, found.shape))
+            return Fragment(found.shape, layout, found.registers * count, found.element)
+        if layout == SPLAT:
+            raise unfit("a value that differs between lanes is used as a scalar")
+        return self._through_memory(found, layout)
+
+    def _through_memory(self, found: Fragment, layout: str) -> Fragment:
+        place = self.scratch(found.shape, found.element)
+        with self.b.if_(self.owns(found.layout)):
+            self.store(found, place)
+        self.meet()
+        made = self.load(place, found.shape, layout, found.element)
+        self.meet()
+        return made
+
+    def owns(self, layout: str) -> SSAValue:
+        """Whether the thread is the one among those with the same elements that writes them."""
+        b = self.b
+        if layout == ROW:
+            return b.cmpi("eq", b.index(b.rem(self.lane, 4)), b.index(0))
+        if layout == COLUMN:
+            return b.cmpi("ult", self.thread, b.index(4))
+        if layout == SPLAT:
+            return self.is_leader
+        return b.cmpi("ult", self.thread, b.index(GROUP))
+
+    def scratch(self, shape: Sequence[int], element: Attribute) -> Place:
+        """Shared memory of the warp group for a moment."""
+        size = -(-prod(shape) * bytes_of(element) // 128) * 128
+        self.scratch_bytes = max(self.scratch_bytes, size)
+        width = bytes_of(element)
+        first = self.b.mul(self.group, self._scratch_size // width)
+        dims = tuple(range(len(shape)))
+        whole = (1 << 20, *shape)
+        buffer = self.shared_view(self.scratch_start, element)
+        lead = self.b.div(first, max(1, prod(shape))) if False else None
+        del lead
+        place = Place(
+            "smem", tuple(shape), element, width, (0,) * len(shape), dims, tuple(shape), buffer
+        )
+        del whole
+        return _Shifted(place, first)  # type: ignore[return-value]
+
+    def meet(self) -> None:
+        """The threads of the warp group meet."""
+        b = self.b
+        number = b.cast_index(b.index(b.add(self.group, 1)), i32)
+        b.effect(BarrierOp, (number, b.constant(GROUP, i32)))
+
+    def indices(self, layout: str, shape: tuple[int, ...]) -> list[tuple[Index, ...]]:
+        """For each register the element it holds, of flat ones its index in all dimensions."""
+        b = self.b
+        quarter = b.div(self.lane, 4)
+        row = b.add(b.mul(self.warp, 16), quarter)
+        column = b.mul(b.rem(self.lane, 4), 2)
+        base: tuple[Index, ...] = {
+            TILE: (row, column),
+            ROW: (row,),
+            COLUMN: (column,),
+            FLAT: (self.thread,),
+            SPLAT: (),
+        }[layout]
+        found: list[tuple[Index, ...]] = []
+        for fixed in offsets(layout, shape):
+            index = tuple(b.add(at, more) for at, more in zip(base, fixed, strict=True))
+            if layout == FLAT and len(shape) != 1:
+                index = self._unravelled(index[0], shape)
+            found.append(index)
+        return found
+
+    def _unravelled(self, number: Index, shape: Sequence[int]) -> tuple[Index, ...]:
+        found: list[Index] = []
+        for size in reversed(shape):
+            found.append(self.b.rem(number, size))
+            number = self.b.div(number, size)
+        return tuple(reversed(found))
+
+    def elementwise(self, op: Operation) -> Any:
+        """An operation on each element."""
+        result = op.results[0]
+        if op.name == "arith.constant":
+            return self._constant(op)
+        if not isinstance(result.type, VectorType):
+            return self.scalar(op, [self.values[v] for v in op.operands], result.type)
+        layout = self.layout(result)
+        operands = [
+            self.fragment(v, layout) if isinstance(v.type, VectorType) else self.values[v]
+            for v in op.operands
+        ]
+        if all(isinstance(v, Fragment) and self.values[o].layout == SPLAT for v, o in zip(operands, op.operands, strict=True) if isinstance(v, Fragment)):
+            layout = SPLAT
+            operands = [self.values[v] for v in op.operands]
+        element: Any = result.type
+        element = element.element_type
+        count = len(next(v for v in operands if isinstance(v, Fragment)).registers)
+        registers = [
+            self.scalar(
+                op, [v.registers[n] if isinstance(v, Fragment) else v for v in operands], element
+            )
+            for n in range(count)
+        ]
+        return Fragment(squeezed(result.type), layout, registers, element)
+
+    def _constant(self, op: Operation) -> Any:
+        value: Any = op.properties["value"]
+        type_: Any = op.results[0].type
+        if not isinstance(type_, VectorType):
+            return self.b.constant(_number(value), INDEX if type_ == INDEX else type_)
+        element: Any = cast(Any, type_).element_type
+        register = self.b.constant(_number(value), element)
+        return Fragment(squeezed(type_), SPLAT, [register], element)
+
+    def scalar(self, op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> SSAValue:
+        """One element of an operation."""
+        b = self.b
+        name = _FUNCTIONS.get(op.name)
+        if name is not None:
+            if isinstance(type_, Float32Type):
+                return FUNCTIONS[name](b, *operands)
+            raise unfit(f"{op.name} of {type_}", "compute in f32 and cast")
+        match op.name:
+            case "math.rsqrt":
+                from xdsl.dialects.math import SqrtOp
+
+                return b.divf(b.constant(1.0, type_), b.emit(SqrtOp, operands, type_))
+            case "arith.floordivsi":
+                return self._floor_divided(operands)
+            case _:
+                return b.emit(type(op), operands, type_, dict(op.properties))
+
+    def _floor_divided(self, operands: Sequence[SSAValue]) -> SSAValue:
+        from xdsl.dialects import arith
+
+        b = self.b
+        x, y = operands
+        quotient, rest = b.emit(arith.DivSIOp, (x, y), x.type), b.emit(arith.RemSIOp, (x, y), x.type)
+        zero = b.constant(0, x.type)
+        differs = b.xori(b.cmpi("slt", rest, zero), b.cmpi("slt", y, zero))
+        is_less = b.andi(b.cmpi("ne", rest, zero), differs)
+        return b.select(is_less, b.subi(quotient, b.constant(1, x.type)), quotient)
+
+    # ---------------------------------------------------------------- memory
+
+    def shared_view(self, offset: int, element: Attribute) -> SSAValue:
+        """Shared memory from an offset on as elements."""
+        key = (offset, str(element))
+        if key not in self._views:
+            # Views stand where they are asked for first: all of them dominate from the head of the kernel on.
+            size = 227 * 1024 // bytes_of(element)
+            before, self.b.block = self.b.block, self.b._body  # pyright: ignore[reportPrivateUsage]
+            type_ = in_space(MemRefType(element, [size]), SHARED)
+            op = create_op(memref.ViewOp, (self._shared, self._offset_constant(offset)), (type_,))
+            self._after_base(op)
+            self.b.block = before
+            self._views[key] = op.results[0]
+        return self._views[key]
+
+    def _offset_constant(self, offset: int) -> SSAValue:
+        from xdsl.dialects import arith
+
+        op = create_op(arith.ConstantOp, (), (INDEX,), {"value": IntegerAttr(offset, INDEX)})
+        self._after_base(op)
+        return op.results[0]
+
+    def _after_base(self, op: Operation) -> None:
+        anchor: Any = self._shared.owner
+        if not hasattr(self, "_last"):
+            self._last: Any = anchor
+        anchor.parent.insert_op_after(op, self._last)
+        self._last = op
+
+    def load(self, place: Any, shape: tuple[int, ...], layout: str, element: Attribute) -> Fragment:
+        """A value from memory."""
+        b = self.b
+        if place.space == "regs":
+            registers = [b.load(place.buffer, [n]) for n in range(len(offsets(layout, shape)))]
+            return Fragment(shape, layout, registers, element)
+        registers = []
+        for index in self.indices(layout, shape):
+            at = place.linear(index, b)
+            if place.space == "cluster":
+                registers.append(self._from_peer(place, at, element))
+            else:
+                registers.append(b.load(place.buffer, [at]))
+        return Fragment(shape, layout, registers, element)
+
+    def store(self, value: Fragment, place: Any, atomic: str | None = None) -> None:
+        """A value to memory."""
+        b = self.b
+        if place.space == "regs":
+            for n, register in enumerate(value.registers):
+                b.store(register, place.buffer, [n])
+            return
+        if place.space == "cluster":
+            raise unfit("shared memory of another block is written", "read it from there")
+        for register, index in zip(
+            value.registers, self.indices(value.layout, value.shape), strict=True
+        ):
+            at = place.linear(index, b)
+            if atomic is None:
+                b.store(register, place.buffer, [at])
+            else:
+                b.atomic(atomic, register, place.buffer, [b.index(at)])
+
+    def _from_peer(self, place: Place, at: Index, element: Attribute) -> SSAValue:
+        b = self.b
+        if bytes_of(element) != 4:
+            raise unfit("elements of other than four bytes of another block's shared memory")
+        kind = "f32" if element == f32 else "b32"
+        where = self.address(b.add(b.mul(at, 4), place.offset))
+        assert place.rank is not None
+        text = (
+            "{ .reg .b32 a; mapa.shared::cluster.u32 a, $1, $2; "
+            f"ld.shared::cluster.{kind} $0, [a]; }}"
+        )
+        return self.ptx(text, [where, place.rank], [element])[0]
+
+    def address(self, offset: Index) -> SSAValue:
+        """The address of a byte of shared memory."""
+        b = self.b
+        return b.addi(self.base, b.cast_index(b.index(offset), i32))
+
+    def ptx(
+        self,
+        text: str,
+        operands: Sequence[SSAValue] = (),
+        results: Sequence[Attribute] = (),
+        ties: int = 0,
+    ) -> Sequence[SSAValue]:
+        """Instructions as text."""
+        properties: dict[str, Attribute] = {"ptx_code": string(text), "ties": integer32(ties)}
+        op = create_op(InlinePtxOp, operands, results, properties)
+        append(self.b.block, op)
+        return op.results
+
+    def to_index(self, value: SSAValue) -> SSAValue:
+        """A scalar as an index."""
+        return value if value.type == INDEX else self.b.cast_index(value, INDEX)
+
+
+class _Shifted:
+    """Scratch: a place whose elements are counted from another one on."""
+
+    space = "smem"
+
+    def __init__(self, place: Place, first: Index) -> None:
+        self.place, self.first, self.buffer = place, first, place.buffer
+
+    def linear(self, index: Sequence[Index], b: Any) -> Index:
+        """As of a `Place`."""
+        return b.add(self.place.linear(index, b), self.first)
+
+
+def _number(value: Any) -> Any:
+    from mlirhlo.dialects.stablehlo.elements import DenseAttr
+
+    if isinstance(value, DenseAttr):
+        from mlirhlo.mosaic.interpreter.arith import array_of
+
+        return array_of(value).reshape(-1)[0].item()
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        return next(iter(cast(Any, value).iter_values()))
+    number = value.value.data
+    if isinstance(value, IntegerAttr) and value.type == IntegerType(1):
+        return bool(number)
+    return number
+
+
+def unfit(message: str, help: str | None = None) -> HloError:
+    """HLO0758."""
+    return error("HLO0758", message, help=help)
+
+
+__all__ = ["BarrierType", "Callable", "DYNAMIC_INDEX", "Mapping", "SwizzleAttr", "Writer"]
+_USED = (scf, new_block, region_of, integer_of, reduced_dims, spread_of)

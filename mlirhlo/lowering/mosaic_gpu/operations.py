@@ -273,7 +273,7 @@ def _between_warps(w: Writer, kind: str, found: Fragment) -> Fragment:
     place = w.scratch((4, *found.shape), found.element)
     indices = w.indices(found.layout, found.shape)
     lanes = 4 if found.layout == COLUMN else 1
-    with b.if_(b.cmpi("ult", w.lane, b.index(lanes))):
+    with w.only(b.cmpi("ult", w.lane, b.index(lanes))):
         for register, index in zip(found.registers, indices, strict=True):
             b.store(register, cast(Any, place).buffer, [place.linear((w.warp, *index), b)])
     w.meet()
@@ -400,7 +400,7 @@ def _scalar_store(w: Writer, op: Operation) -> Sequence[Any]:
     if place.space == "stack":
         w.b.store(value, place.buffer, [0])
     else:
-        with w.b.if_(w.is_leader):
+        with w.only(w.is_leader):
             w.b.store(value, place.buffer, [place.linear((), w.b)])
     return ()
 
@@ -428,7 +428,7 @@ def _vector_store(w: Writer, op: Operation) -> Sequence[Any]:
         names = _ATOMICS[atomic.value.data]
         name = names[isinstance(found.element, IntegerType)]
     if found.layout in (ROW, COLUMN):
-        with w.b.if_(w.owns(found.layout)):
+        with w.only(w.owns(found.layout)):
             w.store(found, target, name)
     else:
         w.store(found, target, name)
@@ -442,7 +442,7 @@ def _initialize(w: Writer, op: Operation) -> Sequence[Any]:
     place: Place = w.values[op.operands[0]]
     b = w.b
     is_first = b.cmpi("eq", b.index(b.thread_id()), b.index(0))
-    with b.if_(is_first):
+    with w.only(is_first):
         for n in range(integer_of(op, "num_barriers")):
             b.barrier_init(cast(SSAValue, place.buffer), n, integer_of(op, "arrival_count"))
     return ()
@@ -453,7 +453,7 @@ def _arrive(w: Writer, op: Operation) -> Sequence[Any]:
     b = w.b
     w.meet()
     at = place.linear((), b)
-    with b.if_(w.is_leader):
+    with w.only(w.is_leader):
         if place.space == "cluster":
             assert place.rank is not None
             where = w.address(b.add(b.mul(at, 8), place.offset))
@@ -471,7 +471,7 @@ def _expect(w: Writer, op: Operation) -> Sequence[Any]:
     place: Place = w.values[op.operands[0]]
     b = w.b
     w.meet()
-    with b.if_(w.is_leader):
+    with w.only(w.is_leader):
         b.barrier_arrive(cast(SSAValue, place.buffer), place.linear((), b), integer_of(op, "expect_tx"))
     return ()
 
@@ -553,7 +553,7 @@ def _copy(w: Writer, op: Operation, *, is_load: bool) -> None:
     first = [w.to_index(v) for v in parts["indices"]]
     if not is_load:
         w.meet()
-    with b.if_(w.is_leader):
+    with w.only(w.is_leader):
         for start, _ in starts:
             coordinates: list[Index] = list(first)
             for dim, at in zip(kept, start, strict=True):
@@ -598,14 +598,14 @@ def _async_store(w: Writer, op: Operation) -> Sequence[Any]:
 
 def _commit(w: Writer, op: Operation) -> Sequence[Any]:
     del op
-    with w.b.if_(w.is_leader):
+    with w.only(w.is_leader):
         w.ptx("cp.async.bulk.commit_group;")
     return ()
 
 
 def _wait_group(w: Writer, op: Operation) -> Sequence[Any]:
     read = ".read" if "read" in op.properties else ""
-    with w.b.if_(w.is_leader):
+    with w.only(w.is_leader):
         w.ptx(f"cp.async.bulk.wait_group{read} {integer_of(op, 'group')};")
     return ()
 

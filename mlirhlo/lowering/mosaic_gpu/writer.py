@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any, cast
 
@@ -181,12 +182,19 @@ class Writer:
 
     def _through_memory(self, found: Fragment, layout: str) -> Fragment:
         place = self.scratch(found.shape, found.element)
-        with self.b.if_(self.owns(found.layout)):
+        with self.only(self.owns(found.layout)):
             self.store(found, place)
         self.meet()
         made = self.load(place, found.shape, layout, found.element)
         self.meet()
         return made
+
+    @contextmanager
+    def only(self, condition: SSAValue) -> Generator[None]:
+        """What is written within is for the threads of a condition; those of a warp go on together."""
+        with self.b.if_(condition):
+            yield
+        self.b.sync_warp()
 
     def owns(self, layout: str) -> SSAValue:
         """Whether the thread is the one among those with the same elements that writes them."""

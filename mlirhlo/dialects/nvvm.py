@@ -58,7 +58,7 @@ class AddPairOp(IRDLOperation):
 
 @irdl_op_definition
 class InlinePtxOp(IRDLOperation):
-    """Instructions as text: results are `$0`, `$1` …, then operands; the first `ties` operands are where results begin."""
+    """Instructions as text: `$0`, `$1` … are results, then operands; the first `ties` of these are results before."""
 
     name = "nvvm.inline_ptx"
     inputs = var_operand_def()

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from xdsl.dialects import llvm as xllvm
-from xdsl.dialects.builtin import DenseArrayBase, Float32Type, Float64Type, IntegerType, i1, i32, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute
 
 from mlirhlo.dialects.interned import UNIT, string

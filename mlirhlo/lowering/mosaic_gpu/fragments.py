@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -38,7 +39,7 @@ class Fragment:
 
 
 def offsets(layout: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """What the registers of lane 0 hold; other lanes have the same, moved by where they begin. Flat ones are numbered."""
+    """What the registers of lane 0 hold; other lanes hold as much further on. Flat ones are numbered."""
     match layout:
         case "tile":
             return values.elements_of(values.WGMMA, shape)[0]
@@ -97,7 +98,7 @@ class Layouts:
 
     def _unite(self, values_: Sequence[SSAValue]) -> None:
         shaped = [v for v in values_ if squeezed(v.type)]
-        for one, other in zip(shaped, shaped[1:], strict=False):
+        for one, other in pairwise(shaped):
             a, b = self._root(one), self._root(other)
             if a is not b and squeezed(one.type) == squeezed(other.type):
                 self._parent[a] = b

@@ -41,7 +41,9 @@ class Place:
     """Number of the parameter, of `gmem`."""
     is_transposed: bool = False
 
-    def part(self, starts: Sequence[Index], kept: Sequence[int], sizes: Sequence[int], b: Any) -> Place:
+    def part(
+        self, starts: Sequence[Index], kept: Sequence[int], sizes: Sequence[int], b: Any
+    ) -> Place:
         """A part of it; `starts` for each dimension that it has, `kept` those that stay."""
         moved = list(self.starts)
         for dim, start in zip(self.kept, starts, strict=True):

@@ -78,7 +78,9 @@ class Writer:
         self.body: Block = function.body.blocks[0]
         self.layouts = Layouts(self.body)
         flat = [
-            MemRefType(cast(Any, a.type).element_type, [max(1, prod(cast(Any, a.type).get_shape()))])
+            MemRefType(
+                cast(Any, a.type).element_type, [max(1, prod(cast(Any, a.type).get_shape()))]
+            )
             for a in self.body.args
         ]
         self.b = KernelBuilder(kernel.name, flat, read_only=len(kernel.inputs))
@@ -208,20 +210,16 @@ class Writer:
         return b.cmpi("ult", self.thread, b.index(GROUP))
 
     def scratch(self, shape: Sequence[int], element: Attribute) -> Place:
-        """Shared memory of the warp group for a moment."""
+        """Shared memory that the warp group may write until it meets twice."""
         size = -(-prod(shape) * bytes_of(element) // 128) * 128
         self.scratch_bytes = max(self.scratch_bytes, size)
         width = bytes_of(element)
         first = self.b.mul(self.group, self._scratch_size // width)
         dims = tuple(range(len(shape)))
-        whole = (1 << 20, *shape)
         buffer = self.shared_view(self.scratch_start, element)
-        lead = self.b.div(first, max(1, prod(shape))) if False else None
-        del lead
         place = Place(
             "smem", tuple(shape), element, width, (0,) * len(shape), dims, tuple(shape), buffer
         )
-        del whole
         return _Shifted(place, first)  # type: ignore[return-value]
 
     def meet(self) -> None:
@@ -270,9 +268,9 @@ class Writer:
             self.fragment(v, layout) if isinstance(v.type, VectorType) else self.values[v]
             for v in op.operands
         ]
-        if all(isinstance(v, Fragment) and self.values[o].layout == SPLAT for v, o in zip(operands, op.operands, strict=True) if isinstance(v, Fragment)):
-            layout = SPLAT
-            operands = [self.values[v] for v in op.operands]
+        given = [self.values[v] for v in op.operands]
+        if all(v.layout == SPLAT for v in given if isinstance(v, Fragment)):
+            layout, operands = SPLAT, given
         element: Any = result.type
         element = element.element_type
         count = len(next(v for v in operands if isinstance(v, Fragment)).registers)
@@ -316,7 +314,10 @@ class Writer:
 
         b = self.b
         x, y = operands
-        quotient, rest = b.emit(arith.DivSIOp, (x, y), x.type), b.emit(arith.RemSIOp, (x, y), x.type)
+        quotient, rest = (
+            b.emit(arith.DivSIOp, (x, y), x.type),
+            b.emit(arith.RemSIOp, (x, y), x.type),
+        )
         zero = b.constant(0, x.type)
         differs = b.xori(b.cmpi("slt", rest, zero), b.cmpi("slt", y, zero))
         is_less = b.andi(b.cmpi("ne", rest, zero), differs)
@@ -454,5 +455,5 @@ def unfit(message: str, help: str | None = None) -> HloError:
     return error("HLO0758", message, help=help)
 
 
-__all__ = ["BarrierType", "Callable", "DYNAMIC_INDEX", "Mapping", "SwizzleAttr", "Writer"]
+__all__ = ["DYNAMIC_INDEX", "BarrierType", "Callable", "Mapping", "SwizzleAttr", "Writer"]
 _USED = (scf, new_block, region_of, integer_of, reduced_dims, spread_of)

@@ -17,11 +17,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.mosaic_gpu.attributes import BarrierType
-from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
+from mlirhlo.dialects.tpu.op_classes import groups
 from mlirhlo.dialects.tpu.table import ROWS
 from mlirhlo.mosaic.attributes import integer_of, integers_of, string_of
-from mlirhlo.mosaic.interpreter.memory import dtype_in
 from mlirhlo.mosaic.interpreter import arith, math, vector, vector_shape
+from mlirhlo.mosaic.interpreter.memory import dtype_in
 from mlirhlo.mosaic.interpreter.registry import MEANINGS
 from mlirhlo.mosaic.target.places import source_place
 
@@ -316,7 +316,9 @@ def _subview(group: _WarpGroup, op: Operation, operands: Any) -> Any:
                 f"elements {start} to {start + size - 1} of dimension {dim}, which has {source.array.shape[dim]}",
                 source_place(op),
             )
-        is_dropped = drops > 0 and size == 1 and (not rest or rest[0] != 1 or drops == len(sizes) - dim)
+        is_dropped = (
+            drops > 0 and size == 1 and (not rest or rest[0] != 1 or drops == len(sizes) - dim)
+        )
         if is_dropped:
             index.append(start)
             drops -= 1
@@ -439,7 +441,11 @@ def _iota(group: _WarpGroup, op: Operation, operands: Any) -> Any:
     shape = tuple(type_.get_shape())
     dims = integers_of(op, "dimensions") or (integer_of(op, "dimension"),)
     line = np.arange(shape[dims[0]], dtype=np.int32)
-    return (np.broadcast_to(line.reshape([-1 if d == dims[0] else 1 for d in range(len(shape))]), shape),)
+    return (
+        np.broadcast_to(
+            line.reshape([-1 if d == dims[0] else 1 for d in range(len(shape))]), shape
+        ),
+    )
 
 
 def _index_cast(group: _WarpGroup, op: Operation, operands: Any) -> Any:
@@ -454,7 +460,9 @@ def _cluster_arrive(group: _WarpGroup, op: Operation, operands: Any) -> Any:
 
 def _nothing(group: _WarpGroup, op: Operation, operands: Any) -> Any:
     del group
-    if op.name == "llvm.inline_asm" and not (string_of(op, "asm_string") or "").startswith("bar.sync"):
+    if op.name == "llvm.inline_asm" and not (string_of(op, "asm_string") or "").startswith(
+        "bar.sync"
+    ):
         raise error("HLO0757", "inline assembly has no meaning here", source_place(op))
     return (None,) * len(op.results)
 

@@ -196,9 +196,7 @@ class _Allocator:
 
             tile = TileAttr((8, swizzle // wanted.dtype.itemsize))
             transforms = ArrayAttr([tile, SwizzleAttr(swizzle)])
-            ssa = emit_one(
-                "mosaic_gpu.with_transforms", [ssa], type_, {"transforms": transforms}
-            )
+            ssa = emit_one("mosaic_gpu.with_transforms", [ssa], type_, {"transforms": transforms})
         ssa.name_hint = name
         return GpuRef(ssa, wanted.shape, wanted.dtype, "smem", whole(wanted.shape))
 
@@ -219,9 +217,7 @@ class _Allocator:
             if unknown:
                 raise bad_spec(f"the cluster has no axis {unknown[0]!r}")
             arrivals *= prod(sizes[names.index(axis)] for axis in wanted.axes)
-        pointer = emit_one(
-            "builtin.unrealized_conversion_cast", [ssa], attribute("!llvm.ptr<3>")
-        )
+        pointer = emit_one("builtin.unrealized_conversion_cast", [ssa], attribute("!llvm.ptr<3>"))
         emit(
             "mosaic_gpu.initialize_barrier",
             [pointer],
@@ -423,10 +419,18 @@ def kernel(
         if names and len(names) != len(sizes):
             raise bad_spec(f"{len(names)} names for a {what} of {len(sizes)} dimensions")
     launch = Launch(
-        tuple(grid), tuple(grid_names), tuple(cluster), tuple(cluster_names), num_threads or 1, thread_name
+        tuple(grid),
+        tuple(grid_names),
+        tuple(cluster),
+        tuple(cluster_names),
+        num_threads or 1,
+        thread_name,
     )
     if launch.num_threads > 8 or launch.cluster_size > 16:
-        raise bad_spec(f"{launch.num_threads} warp groups in clusters of {launch.cluster_size}", "at most 8, 16")
+        raise bad_spec(
+            f"{launch.num_threads} warp groups in clusters of {launch.cluster_size}",
+            "at most 8, 16",
+        )
     title = name or getattr(body, "__name__", "kernel")
     title = "kernel" if not title.isidentifier() else title
     return GpuKernelCall(body, types, launch, scratch_types or scratch_shapes, title, platform)

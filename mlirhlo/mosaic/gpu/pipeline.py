@@ -121,9 +121,7 @@ def emit_pipeline(
             if outs:
                 gpu.commit_smem()
             for spec, ref, buffer in zip(targets, outs, written, strict=True):
-                gpu.copy_smem_to_gmem(
-                    buffer.at[slot], spec.part(ref, indices), commit_group=False
-                )
+                gpu.copy_smem_to_gmem(buffer.at[slot], spec.part(ref, indices), commit_group=False)
             if outs:
                 gpu.commit_smem_to_gmem_group()
             if ins and count > slots:

@@ -46,7 +46,11 @@ def warp_group_barrier() -> None:
         "llvm.inline_asm",
         [number],
         [attribute_type("!llvm.void")],
-        {"asm_string": text(WARP_GROUP_BARRIER), "constraints": text("r"), "has_side_effects": UNIT},
+        {
+            "asm_string": text(WARP_GROUP_BARRIER),
+            "constraints": text("r"),
+            "has_side_effects": UNIT,
+        },
     )
 
 
@@ -227,7 +231,9 @@ def wgmma(acc: GpuRef, a: GpuRef | Value, b: GpuRef) -> None:
     if a.dtype != b.dtype:
         raise bad_shape(f"{a.dtype.name} times {b.dtype.name}")
     if m % 64 or n % 8 or n > 256:
-        raise bad_shape(f"wgmma of {m} rows and {n} columns", "m is a multiple of 64, n of 8, ≤ 256")
+        raise bad_shape(
+            f"wgmma of {m} rows and {n} columns", "m is a multiple of 64, n of 8, ≤ 256"
+        )
     total = acc.operand()
     type_ = vector_type(acc.shape, acc.dtype)
     emit("nvvm.wgmma.fence.aligned")
@@ -273,7 +279,9 @@ def set_max_registers(n: int, *, action: str) -> None:
     emit("nvvm.setmaxregister", (), (), attributes)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None) -> Value:
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None
+) -> Value:
     """Numbers from 0 along a dimension."""
     from mlirhlo.mosaic.language.casts import cast
 

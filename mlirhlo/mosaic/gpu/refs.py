@@ -108,7 +108,8 @@ class GpuRef:
     def operand(self) -> SSAValue:
         """The part as a memref."""
         sizes = tuple(part.size for part in self.parts)
-        if sizes == self.whole and not any(part.is_dropped for part in self.parts):
+        begins = all(isinstance(part.start, int) and part.start == 0 for part in self.parts)
+        if sizes == self.whole and begins and not any(part.is_dropped for part in self.parts):
             return self.root
         strides = [prod(self.whole[dim + 1 :]) for dim in range(len(self.whole))]
         kept = [d for d, part in enumerate(self.parts) if not part.is_dropped]
@@ -163,9 +164,7 @@ def view(ref: GpuRef, index: Any) -> GpuRef:
     if any(part.stride != 1 for part in found):
         raise bad_index("a view has no steps")
     rest = iter(found)
-    parts = tuple(
-        part if part.is_dropped else _shifted(part, next(rest)) for part in ref.parts
-    )
+    parts = tuple(part if part.is_dropped else _shifted(part, next(rest)) for part in ref.parts)
     return replace(ref, parts=parts)
 
 

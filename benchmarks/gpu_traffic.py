@@ -279,8 +279,9 @@ def selections() -> Iterator[Kernel]:
         yield Kernel("top-k", f"f32[{rows},{length}] {kept}", _module("f32", text))
 
 
-def sampled(seed: int, elements: int = 40_000) -> Kernel:
-    """A reduce, row chain or transpose of random shape and type, of about so many elements at most."""
+def sampled(seed: int, elements: int = 30_000) -> Kernel:
+    """A reduce, row chain or transpose of random shape and type, of about so many elements at most: as many as a block
+    holds. Chains of longer rows read them again, and few odd rows of more columns are not summed side by side."""
     random = Random(seed)
     kind = random.choice(
         ("row sum", "column sum", "softmax", "rms norm", "layer norm", "transpose")

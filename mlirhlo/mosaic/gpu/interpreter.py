@@ -249,7 +249,7 @@ def _block_barrier(group: _WarpGroup, op: Operation) -> Steps:
 
 
 def _cluster_wait(group: _WarpGroup, op: Operation) -> Steps:
-    mine = group.env.pop(_ARRIVED, 0)  # type: ignore[call-overload]
+    mine = group.env.pop(_ARRIVED, 0)
     yield from _until(group, op, lambda: group.run.meeting.round != mine)
     return ()
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from xdsl.ir import Block, Region, SSAValue
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.mosaic_gpu.attributes import SwizzleAttr, TileAttr
 from mlirhlo.formats.mosaic.printer import print_kernel
-from mlirhlo.mosaic.gpu.memory import Barrier, ClusterBarrier, Scratch, WGMMAAccumulatorRef, _Start
+from mlirhlo.mosaic.gpu.memory import Barrier, ClusterBarrier, Scratch, Start, WGMMAAccumulatorRef
 from mlirhlo.mosaic.gpu.refs import GpuRef, memref_of, store, whole
 from mlirhlo.mosaic.language.elements import I32, as_dtype, element_type
 from mlirhlo.mosaic.language.faults import bad_memory, bad_spec
@@ -88,7 +89,24 @@ class GpuKernel:
         if gpu not in self._compiled:
             lowering = import_module("mlirhlo.lowering.mosaic_gpu")
             self._compiled[gpu] = lowering.compile_kernel(self, gpu)
+            # Flags are read by a package above this one.
+            options = import_module("mlirhlo.debug.options").process_flags().options
+            if options.xla_mosaic_dump_to:
+                self.dump(options.xla_mosaic_dump_to, gpu)
         return self._compiled[gpu]
+
+    def dump(self, directory: str, gpu: str = "h100") -> tuple[Path, ...]:
+        """Writes the stages: the module, LLVM assembly, PTX. Raises `HloError` HLO0752 where it cannot."""
+        code = self._code(gpu)
+        texts = {"0.mosaic_gpu.mlir": self.as_text(), "1.ll": code.llvm, "2.ptx": code.ptx}
+        written = tuple(Path(directory, f"{self.name}.{stage}") for stage in texts)
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+            for path, text in zip(written, texts.values(), strict=True):
+                path.write_text(text)
+        except OSError as problem:
+            raise error("HLO0752", f"{directory}: {problem.strerror}") from None
+        return written
 
     def interpret(self, *arrays: Any) -> list[Any]:
         """The results by the interpreter of the language."""
@@ -166,7 +184,7 @@ class _Allocator:
                 return self._shared(wanted, name)
             case WGMMAAccumulatorRef():
                 return _registers(wanted.shape, as_dtype(wanted.dtype), 0.0, name)
-            case _Start(value):
+            case Start(value):
                 return _registers(value.shape, value.dtype, value, name)
             case Scratch(space="regs"):
                 return _registers(wanted.shape, wanted.dtype, None, name)

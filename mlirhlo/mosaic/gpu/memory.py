@@ -134,11 +134,13 @@ class WGMMAAccumulatorRef:
     @staticmethod
     def init(value: Any) -> Any:
         """An accumulator that begins with a value."""
-        return _Start(value)
+        return Start(value)
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class Start:
+    """An accumulator that begins with a value."""
+
     value: Any
 
 

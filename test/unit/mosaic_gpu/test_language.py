@@ -264,3 +264,13 @@ def test_calls_on_the_simulator_raise_what_it_finds() -> None:
     with pytest.raises(HloError) as caught:
         call(np.ones((64, 64), F32))
     assert re.fullmatch(r"HLO07(7[3-9]|8\d)", caught.value.diagnostics[0].code)
+
+
+def test_stages_are_dumped(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", f"--xla_mosaic_dump_to={tmp_path}")
+    one = CASES["total"]()
+    kernel = one.call.lower(*one.arrays)
+    assert ".entry body(" in kernel.ptx()
+    names = ["body.0.mosaic_gpu.mlir", "body.1.ll", "body.2.ptx"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert (tmp_path / names[2]).read_text() == kernel.ptx()

@@ -57,6 +57,8 @@ class Cpu:
     """LLVM's name of the processor."""
     features: str
     """`+avx2,-avx512f,…`."""
+    triple: str = ""
+    """LLVM's name of the target; this machine's where it is empty."""
 
 
 @functools.cache
@@ -83,7 +85,13 @@ def _target_machine(cpu: Cpu, level: int) -> Any:
     llvm = _binding()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
+    if cpu.triple:
+        llvm.initialize_native_asmparser()
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        target = llvm.Target.from_triple(cpu.triple)
+    else:
+        target = llvm.Target.from_default_triple()
     return target.create_target_machine(
         cpu=cpu.name, features=cpu.features, opt=level, reloc="pic", codemodel="small"
     )

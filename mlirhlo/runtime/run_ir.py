@@ -30,7 +30,13 @@ _X86_MODES, _X86_DEFAULT = 0xFFC0, 0x1F80
 def run_assembly(machine: str, *, is_linux: bool) -> str:
     """The functions, for a machine as `platform` calls it."""
     signals = _SIGNALS if is_linux else _NO_SIGNALS
-    return signals + (_X86 if machine == "x86_64" else _OTHER) + _RUN
+    clock = _CYCLES if machine == "x86_64" else _NO_CYCLES
+    return signals + clock + run_main(machine) + _RUN
+
+
+def run_main(machine: str) -> str:
+    """`run_main(main, parameters, results, arena)`: calls `main` under the modes that it counts on."""
+    return _IN_MODES if machine == "x86_64" else _AS_IT_IS
 
 
 def set_modes(machine: str) -> tuple[str, str]:
@@ -133,14 +139,16 @@ out:
 }}
 """
 
-_X86 = f"""
+_CYCLES = """
 declare i64 @llvm.readcyclecounter()
 
-define internal i64 @now() {{
+define internal i64 @now() {
   %cycles = call i64 @llvm.readcyclecounter()
   ret i64 %cycles
-}}
+}
+"""
 
+_IN_MODES = f"""
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
 
@@ -165,18 +173,20 @@ other:
 }}
 """
 
-_OTHER = f"""
+_NO_CYCLES = f"""
 ; Nothing that is known to count: a run looks every time.
 define internal i64 @now() {{
   %then = load atomic i64, ptr @last_look monotonic, align 8
   %now = add i64 %then, {2 * _LOOK_CYCLES}
   ret i64 %now
 }}
+"""
 
-define internal void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena) {{
+_AS_IT_IS = """
+define internal void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena) {
   call void %main(ptr %parameters, ptr %results, ptr %arena)
   ret void
-}}
+}
 """
 
 _RUN = f"""

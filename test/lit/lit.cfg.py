@@ -38,9 +38,6 @@ config.substitutions += [
     (r"\bFileCheck\b", "filecheck"),
 ]
 TOOLS = (
-    "hlo-opt hlo-translate hlo-view hlo-dump hlo-reduce hlo-bisect hlo-diff hlo-cut hlo-cost hlo-fuzz "
-    "mlirhlo-lsp mosaic-opt "
-    "ptx-opt ptx-run run_hlo_module run-hlo-module filecheck"
 )
 for tool in TOOLS.split():
     if not (BIN / tool).exists():

@@ -20,6 +20,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"rewrites"}),
     frozenset({"lowering", "mosaic"}),
     frozenset({"debug", "integrations", "numpy", "runtime", "simulator"}),
+    frozenset({"aot"}),
     frozenset({"cli"}),
 )
 """From the bottom up; a room may import itself, its own layer and every lower one."""

@@ -1,0 +1,203 @@
+"""Arguments and results of a module as a C program sees them: leaves with names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mlirhlo.aot.config import Config, Entry
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.lowering.plan.plan import Plan
+from mlirhlo.lowering.plan.steps import Buffer
+
+C_TYPES = {
+    "pred": "bool", "f32": "float", "f64": "double", "f16": "uint16_t", "bf16": "uint16_t",
+    "s8": "int8_t", "s16": "int16_t", "s32": "int32_t", "s64": "int64_t",
+    "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
+    "s2": "int8_t", "s4": "int8_t", "u2": "uint8_t", "u4": "uint8_t", "s1": "int8_t", "u1": "uint8_t",
+    "c64": "mlirhlo_c64", "c128": "mlirhlo_c128",
+}  # fmt: skip
+"""By element type; floats that C has no type for are their bits, in unsigned integers."""
+
+_KEYWORDS = frozenset(
+    (
+        *("and", "asm", "auto", "bool", "break", "case", "catch", "char", "class"),
+        *("const", "continue", "default", "delete", "do", "double", "else", "enum"),
+        *("explicit", "extern", "false", "float", "for", "friend", "goto", "if"),
+        *("inline", "int", "long", "mutable", "namespace", "new", "not", "operator"),
+        *("or", "private", "protected", "public", "register", "return", "short"),
+        *("signed", "sizeof", "static", "struct", "switch", "template", "this", "throw"),
+        *("true", "try", "typedef", "union", "unsigned", "using", "virtual", "void"),
+        *("volatile", "while", "xor", "arena", "pool"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An array that goes in or comes out."""
+
+    name: str
+    """An identifier of C."""
+    shape: ArrayShape
+    size: int
+    """Bytes."""
+
+    @property
+    def element(self) -> str:
+        """Its element type, as HLO spells it."""
+        return self.shape.element_type.name
+
+    @property
+    def c_type(self) -> str:
+        """The type of its elements in memory."""
+        return C_TYPES.get(self.element, "uint8_t")
+
+    @property
+    def dimensions(self) -> Sequence[int]:
+        return self.shape.dimensions
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Dimensions from major to minor as they lie in memory."""
+        return tuple(physical_order(self.shape))
+
+    @property
+    def strides(self) -> list[int]:
+        """Elements between neighbours along each dimension, as the layout has it."""
+        strides = [1] * len(self.dimensions)
+        step = 1
+        for dim in reversed(self.order):
+            strides[dim] = step
+            step *= self.dimensions[dim]
+        return strides
+
+    @property
+    def count(self) -> int:
+        """Elements."""
+        total = 1
+        for size in self.dimensions:
+            total *= size
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What goes in and what comes out, leaf by leaf."""
+
+    arguments: Sequence[Leaf]
+    results: Sequence[Leaf]
+
+
+def identifier(text: str) -> str:
+    """A name of HLO as an identifier of C: without the number that HLO puts behind it."""
+    text = re.sub(r"\W", "_", re.sub(r"(\.\d+)+$", "", text)).strip("_")
+    if not text or text[0].isdigit() or text in _KEYWORDS:
+        text = f"_{text}".rstrip("_") + ("" if text else "value")
+        text = f"v{text}"
+    return text
+
+
+def signature_of(module: HloModule, plan: Plan, config: Config | None) -> Signature:
+    """The leaves of a module's entry, named by a config or else by its parameters.
+
+    Raises `HloError` HLO0842 for a config that does not fit.
+    """
+    parameters = [
+        str(p.instruction_name or f"arg{n}") for n, p in enumerate(module.entry.parameters)
+    ]
+    shapes = list(plan.shapes)
+    names = [_expanded(n, s) for n, s in zip(parameters, shapes, strict=True)]
+    flat = [leaf for leaves in names for leaf in leaves]
+    results = [leaf for leaf, _ in _expanded("result", plan.result_shape)]
+    if not isinstance(plan.result_shape, TupleShape):
+        results = ["result0"]
+    else:
+        results = [re.sub(r"^result_", "result", name) for name in results]
+    arguments = [name for name, _ in flat]
+    if config is not None:
+        arguments = _chosen(config.feeds, arguments, plan.parameters, "feed")
+        results = _chosen(config.fetches, results, plan.results, "fetch")
+    taken: set[str] = set()
+    return Signature(
+        [_leaf(n, b, taken) for n, b in zip(arguments, plan.parameters, strict=True)],
+        [_leaf(n, b, taken) for n, b in zip(results, plan.results, strict=True)],
+    )
+
+
+def _leaf(name: str, buffer: Buffer, taken: set[str]) -> Leaf:
+    base = name = identifier(name)
+    number = 1
+    while name in taken:
+        name = f"{base}_{number}"
+        number += 1
+    taken.add(name)
+    return Leaf(name, buffer.shape, buffer.size)
+
+
+def _expanded(name: str, shape: Shape) -> list[tuple[str, Shape]]:
+    """Names of the arrays in a value: of a tuple numbered ones."""
+
+    def leaves(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
+        if isinstance(shape, TupleShape):
+            for number, part in enumerate(shape.elements):
+                yield from leaves(f"{name}_{number}", part)
+        elif isinstance(shape, ArrayShape):
+            yield name, shape
+
+    return list(leaves(re.sub(r"(\.\d+)+$", "", name), shape))
+
+
+def _chosen(
+    entries: Sequence[Entry], names: Sequence[str], buffers: Sequence[Buffer], kind: str
+) -> list[str]:
+    """Names with those that a config gives in their stead.
+
+    An entry says which array it means by its name in the module or by its number.
+    """
+    chosen = list(names)
+    by_name = {name: n for n, name in enumerate(names)} | {
+        identifier(n): i for i, n in enumerate(names)
+    }
+    seen: set[int] = set()
+    for entry in entries:
+        number = int(entry.node) if entry.node.isdigit() else by_name.get(entry.node, -1)
+        if not 0 <= number < len(names):
+            raise error(
+                "HLO0842",
+                f"{kind} '{entry.node}': the module has no such {_MEANS[kind]}",
+                help=f"there are {_listed(names)}; a number counts them from 0",
+            )
+        if number in seen:
+            raise error("HLO0842", f"{kind} '{entry.node}' is named twice")
+        seen.add(number)
+        shape = buffers[number].shape
+        if entry.dimensions is not None and tuple(entry.dimensions) != tuple(shape.dimensions):
+            raise error(
+                "HLO0842",
+                f"{kind} '{entry.node}': the config says {list(entry.dimensions)}, the module has "
+                f"{shape.to_string(layout=False)}",
+            )
+        chosen[number] = entry.name or entry.node
+        if chosen[number].isdigit():
+            chosen[number] = names[number]
+    missing = [name for n, name in enumerate(names) if n not in seen]
+    if kind == "feed" and missing:
+        raise error(
+            "HLO0842",
+            f"the config has no feed for {_listed(missing)}",
+            help='every parameter needs one: feed { id { node_name: "' + missing[0] + '" } }',
+        )
+    return chosen
+
+
+_MEANS = {"feed": "parameter", "fetch": "result"}
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = [f"'{name}'" for name in names]
+    return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")

@@ -197,6 +197,7 @@ def _take_weights(plan: CpuPlan) -> list[bytes]:
             number = len(plan.parameters) + len(taken)
             for other in (buffer, *(b for b in plan.buffers if b.home is buffer)):
                 other.parameter, other.literal = number, None
+            plan.buffers.append(buffer)
             taken.append(data)
     plan.constants[:] = kept
     return taken

@@ -38,6 +38,9 @@ config.substitutions += [
     (r"\bFileCheck\b", "filecheck"),
 ]
 TOOLS = (
+    "hlo-opt hlo-translate hlo-view hlo-dump hlo-reduce hlo-bisect hlo-diff hlo-cut hlo-cost hlo-fuzz "
+    "mlirhlo-lsp mosaic-opt "
+    "ptx-opt ptx-run run_hlo_module run-hlo-module filecheck hlo-aot"
 )
 for tool in TOOLS.split():
     if not (BIN / tool).exists():

@@ -55,7 +55,9 @@ def built(folder: Path, source: str, *programs: Ahead) -> str:
     (folder / "main.cc").write_text(source)
     command = ["g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread"]
     subprocess.run([*command, "main.cc", *libraries, "-o", "main"], cwd=folder, check=True)
-    done = subprocess.run(["./main"], cwd=folder, env={}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["./main"], cwd=folder, env={}, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 

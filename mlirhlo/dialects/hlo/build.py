@@ -13,6 +13,11 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues, Use
 
@@ -155,18 +160,36 @@ def wait_for(op: Instruction, others: Sequence[SSAValue]) -> bool:
     return bool(more)
 
 
+def _peak_bytes() -> int:
+    """The most memory that this process has taken so far; 0 where the system does not say."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 if resource else 0
+
+
 class _Collector:
     """What CPython's collector cannot know of objects that joined its oldest generation unseen."""
 
     LEAST = 1_000_000
     """Objects made, some 160 MB, below which nobody looks for garbage among them."""
 
+    LEAST_BYTES = 256 << 20
+    """Growth of the process below which nobody looks either: a constant is one object of any size."""
+
     made = 0
     """Objects made since all were looked through last."""
     alive = 0
     """Objects there were then."""
+    peak = 0
+    """Most bytes that the process had taken then."""
     collections = 0
     """Collections of all objects that CPython had counted then."""
+
+    @classmethod
+    def may_find_much(cls) -> bool:
+        """Whether there may be a quarter more objects than were alive the last time, or a process so much larger."""
+        if cls.made > max(cls.LEAST, cls.alive // 4):
+            return True
+        grown = _peak_bytes() - cls.peak
+        return grown > max(cls.LEAST_BYTES, cls.peak // 4)
 
     @classmethod
     def look_through(cls) -> None:
@@ -176,6 +199,7 @@ class _Collector:
             gc.collect()
         cls.collections = gc.get_stats()[2]["collections"]
         cls.made = cls.alive = 0
+        cls.peak = _peak_bytes()
         if not gc.get_freeze_count():
             gc.freeze()
             cls.alive = gc.get_freeze_count()
@@ -185,8 +209,8 @@ class _Collector:
 def paused_gc() -> AbstractContextManager[None]:
     """Keeps the garbage collector off while many ops are created; they all stay alive anyway.
 
-    Before that, garbage is looked for where there may be a quarter more objects than were alive the
-    last time, which is when CPython would.
+    Before that, garbage is looked for where there may be a quarter more objects, or bytes, than the last time; of
+    objects, that is when CPython would.
     """
     return _paused_gc() if gc.isenabled() else _PAUSED
 
@@ -197,7 +221,7 @@ _PAUSED = nullcontext()
 
 @contextmanager
 def _paused_gc() -> Generator[None]:
-    if _Collector.made > max(_Collector.LEAST, _Collector.alive // 4):
+    if _Collector.may_find_much():
         _Collector.look_through()
     gc.disable()
     before = gc.get_count()[0]

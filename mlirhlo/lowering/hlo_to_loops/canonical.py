@@ -221,12 +221,13 @@ class _Rewriter:
     def call(self, op: Instruction, name: str) -> None:
         from mlirhlo.lowering.hlo_to_loops.folds import callee
 
-        if name not in self.callees:
-            computation = callee(op, name)
-            self.callees[name] = copy_computation(computation)
-            for inner in computation.instructions:
-                for other in inner.called_computations:
-                    self.call(inner, other)
+        calls = [(op, name)]
+        while calls:
+            op, name = calls.pop()
+            if name not in self.callees:
+                computation = callee(op, name)
+                self.callees[name] = copy_computation(computation)
+                calls += [(o, n) for o in computation.instructions for n in o.called_computations]
 
     def opaque(self, op: Instruction) -> SSAValue:
         """All dimensions in their logical order around an instruction without a rule."""

@@ -158,6 +158,22 @@ def test_modules_that_nobody_holds_are_freed(monkeypatch: pytest.MonkeyPatch) ->
     assert first() is None
 
 
+def test_few_modules_of_many_bytes_are_freed_when_the_process_grows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "HloModule m\n\nENTRY e {\n  ROOT n = f32[] parameter(0)\n}\n"
+    monkeypatch.setattr(build._Collector, "collections", gc.get_stats()[2]["collections"])
+    monkeypatch.setattr(build, "_peak_bytes", lambda: 1 << 30)
+    monkeypatch.setattr(build._Collector, "peak", 1 << 30)
+    monkeypatch.setattr(build._Collector, "made", 0)
+    first = weakref.ref(parse_module(text))
+    parse_module(text)
+    assert first() is not None
+    monkeypatch.setattr(build, "_peak_bytes", lambda: 2 << 30)
+    parse_module(text)
+    assert first() is None
+
+
 def test_garbage_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not again where the program has just done so itself."""
     monkeypatch.setattr(build._Collector, "LEAST", 0)

@@ -25,6 +25,8 @@ from mlirhlo.lowering.hlo_to_loops.elements import Value
 from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
+_MAX_DEPTH = 100
+"""Functions in each other that are inlined, as many as the interpreter runs."""
 _DEEP = 32
 """Elements emitted for each other's sake, before operands are emitted first."""
 
@@ -99,6 +101,8 @@ class Elements:
 
     def __init__(self, places: Places, buffers: Mapping[SSAValue, SSAValue]) -> None:
         self._outer: Elements | None = None
+        self._depth = 0
+        """Functions around this one that are inlined."""
         self.places = places
         self.b: FunctionBuilder = places.b
         self._block = self.b.block
@@ -301,14 +305,25 @@ class Elements:
         """Elements of the body of a loop, just begun: it sees what was emitted here, not the other
         way. Every loop has one, so that what does not change in it is known."""
         inner = Elements(places or self.places, self.buffers)
-        inner._outer = self
+        inner._outer, inner._depth = self, self._depth
         inner.divides = self.divides
         return inner
 
     def inline(self, computation: ComputationOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
-        """Results of a computation of scalars on elements, one for each part of its root."""
+        """Results of a computation of scalars on elements, one for each part of its root.
+
+        Raises `HloError` HLO0309 for functions in functions too deep.
+        """
         # The same computation is inlined many times, with other arguments each.
         inner = Elements(self.places, self.buffers)
+        inner._depth = self._depth + 1
+        if inner._depth > _MAX_DEPTH:
+            raise error(
+                "HLO0309",
+                f"functions of elements are nested deeper than {_MAX_DEPTH};"
+                f" the innermost is %{computation.computation_name}",
+                help="inline them: hlo-opt --passes=map-inline,call-inliner",
+            )
         for parameter, value in zip(computation.parameters, arguments, strict=True):
             inner._known[parameter.output] = {(): value}
         root = computation.root

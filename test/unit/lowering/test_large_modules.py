@@ -8,6 +8,7 @@ from program_shapes import SHAPES
 from support import calls_of
 
 import mlirhlo
+from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.fake_data import make_fake_arguments
 from mlirhlo.lowering.cpu import emit
@@ -58,6 +59,12 @@ def test_no_function_grows_with_the_program(shape: str) -> None:
         return max(map(len, functions))
 
     assert longest(4000) < 1.1 * longest(2000)
+
+
+def test_functions_of_elements_nested_too_deep_are_refused() -> None:
+    with pytest.raises(HloError) as caught:
+        lower(parse_module(SHAPES["nested_maps"](2000)))
+    assert caught.value.diagnostics[0].code == "HLO0309"
 
 
 SCAN = """HloModule scan

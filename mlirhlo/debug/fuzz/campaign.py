@@ -141,10 +141,11 @@ def _check(settings: Settings, what: str, draw: random.Random, is_special: bool)
 def _opcodes(name: str, draw: random.Random) -> Sequence[str]:
     """All opcodes, or a few: any, or of those that the code of the passes names."""
     known = sorted(GENERATORS)
-    if name.startswith("passes:") and draw.random() < 0.5:
-        known = passes.opcodes_named(passes.passes_of(name.removeprefix("passes:"))) or known
-    count = draw.choice((0, 2, 3, 6))
-    return draw.sample(known, min(count, len(known)))
+    if name.startswith("passes:") and draw.random() < 0.8:
+        named = passes.opcodes_named(passes.passes_of(name.removeprefix("passes:")))
+        if named:
+            return draw.sample(named, min(draw.choice((2, 4, 8)), len(named)))
+    return draw.sample(known, draw.choice((0, 3, 10)))
 
 
 def _pipeline(settings: Settings, draw: random.Random, exact: bool) -> str:

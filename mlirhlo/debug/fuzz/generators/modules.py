@@ -51,6 +51,7 @@ _FUSED = tuple(
     if o not in ("call", "while", "conditional", "after-all", "add-dependency", "rng-bit-generator")
 )
 MAX_ELEMENTS = 600
+MAX_DRAWS = 10
 
 
 class Seeded(Choices):
@@ -302,16 +303,22 @@ class Module:
         self.take(scope, root, shape)
 
     def _case(self, scope: Scope) -> tuple[str, Case]:
-        """An opcode and an instruction of it that has a meaning and is not too large."""
-        while True:
+        """An opcode and an instruction of it that has a meaning and is not too large; where instructions are to meet,
+        one that takes a value as it is, if some draws give one."""
+        known = {type_ for _, type_ in scope.pool} if self.c.types else set[Type]()
+        for attempt in itertools.count():
             opcode = self.c.pick(self.fused if scope.fused else self.plain)
             case = GENERATORS[opcode](self.c, opcode)
             shape = parse_shape(case.shape)
             parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
             arrays = [p for p in parts if isinstance(p, ArrayShape)]
             is_small = all(math.prod(a.dimensions) <= MAX_ELEMENTS for a in arrays)
+            meets = not known or any((name_of(i), i.shape) in known for i in case.inputs)
+            if not meets and attempt < MAX_DRAWS:
+                continue
             if len(arrays) == len(parts) and is_small and _has_meaning(opcode, case):
                 return opcode, case
+        raise AssertionError
 
     def _operand(self, scope: Scope, opcode: str, data: np.ndarray) -> str:
         if opcode not in _OWN_INPUTS and not self.c.rarely(4):

@@ -4,6 +4,10 @@ The warp groups of a cluster run in turns, each until it waits for a barrier. Co
 barrier's phase ends when all have arrived. Values are whole arrays, as the language has them.
 """
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence

@@ -1,5 +1,9 @@
 """`kernel`: a function of references as a kernel for GPUs, written down once, run by the interpreter or as PTX."""
 
+# What users pass has no stated type until it is looked at.
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

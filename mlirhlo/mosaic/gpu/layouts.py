@@ -36,7 +36,7 @@ class Layout(enum.Enum):
             return values.SplatLayout(tuple(shape))
         if self is Layout.WG_STRIDED:
             return values.StridedLayout(tuple(shape), vec_size)
-        return self.value  # type: ignore[no-any-return]
+        return self.value
 
     def reduce(self, axes: Any) -> Layout:
         """The layout of what a reduction over axes leaves."""

@@ -127,6 +127,13 @@ class Placement:
     dims: tuple[Axes, ...]
     manual: frozenset[int] = field(default=frozenset())
     """Axes along which the program itself says what each device does."""
+    unreduced: frozenset[int] = field(default=frozenset())
+    """Axes along which devices hold parts of a sum that is left open."""
+
+    @property
+    def reduced(self) -> Placement:
+        """The same cuts, with all sums made."""
+        return replace(self, unreduced=frozenset()) if self.unreduced else self
 
     def tiles(self, dim: int) -> int:
         """Number of tiles along a dimension."""
@@ -152,17 +159,18 @@ class Placement:
 
     def to_sharding(self) -> Sharding:
         """As HLO writes it."""
-        manual = tuple(sorted(self.manual))
-        if self.is_whole:
+        manual, unreduced = tuple(sorted(self.manual)), tuple(sorted(self.unreduced))
+        if self.is_whole and not unreduced:
             if not manual:
                 return REPLICATED
             if len(manual) == len(self.grid.sizes):
                 return MANUAL
-        rest = self.grid.rest((*self.used, *manual))
-        tiles = self.grid.tiles((*self.dims, manual, rest))
-        if not manual:
-            return partial_tile(tiles.reshape((*tiles.dimensions[:-2], tiles.dimensions[-1])))
-        return subgrouped(tiles, (ShardingKind.MANUAL, ShardingKind.REPLICATED))
+        rest = self.grid.rest((*self.used, *manual, *unreduced))
+        tiles = self.grid.tiles((*self.dims, manual, unreduced, rest))
+        if not manual and not unreduced:
+            return partial_tile(tiles.reshape((*tiles.dimensions[:-3], tiles.dimensions[-1])))
+        kinds = (ShardingKind.MANUAL, ShardingKind.UNREDUCED, ShardingKind.REPLICATED)
+        return subgrouped(tiles, kinds)
 
 
 def whole(grid: Grid, rank: int, manual: frozenset[int] = frozenset()) -> Placement:
@@ -218,12 +226,10 @@ class Grids:
             return whole(self.main, rank, frozenset(self.main.axes))
         if sharding.kind is not ShardingKind.TILED or tiles is None:
             if sharding.kind is ShardingKind.UNREDUCED:
-                raise _unfit(sharding, "is unreduced")
+                return replace(whole(self.main, rank), unreduced=frozenset(self.main.axes))
             if sharding.device is not None and sharding.device >= self.main.count:
                 raise _unfit(sharding, f"is on none of the {self.main.count} partitions")
             return whole(self.main, rank)
-        if ShardingKind.UNREDUCED in sharding.subgroups:
-            raise _unfit(sharding, "is unreduced")
         if len(sharding.data_tiles) != rank:
             raise _unfit(sharding, f"does not fit an array of rank {rank}")
         if sorted(tiles.ids()) != list(range(self.main.count)):
@@ -243,20 +249,21 @@ class Grids:
         if placement.grid == grid:
             return placement
         if sharding.tiles is None:
-            manual = frozenset(grid.axes) if placement.manual else frozenset[int]()
-            return whole(grid, rank, manual)
+            every, none = frozenset(grid.axes), frozenset[int]()
+            found = whole(grid, rank, every if placement.manual else none)
+            return replace(found, unreduced=every if placement.unreduced else none)
         groups = _express(grid, sharding, sharding.tiles)
         return None if groups is None else _placed(grid, groups, sharding, rank)
 
 
 def _placed(grid: Grid, groups: tuple[Axes, ...], sharding: Sharding, rank: int) -> Placement:
-    manual = frozenset(
-        a
-        for group, kind in zip(groups[rank:], sharding.subgroups, strict=False)
-        if kind is ShardingKind.MANUAL
-        for a in group
+    kinds: dict[ShardingKind, Axes] = {}
+    for group, kind in zip(groups[rank:], sharding.subgroups, strict=False):
+        kinds[kind] = (*kinds.get(kind, ()), *group)
+    manual, unreduced = (
+        frozenset(kinds.get(kind, ())) for kind in (ShardingKind.MANUAL, ShardingKind.UNREDUCED)
     )
-    return Placement(grid, groups[:rank], manual)
+    return Placement(grid, groups[:rank], manual, unreduced)
 
 
 def _express(grid: Grid, sharding: Sharding, tiles: TileAssignment) -> tuple[Axes, ...] | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.ops import CustomCallOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.spmd.emit import Emitter, shape_of_value
 from mlirhlo.rewrites.spmd.grid import Axes, Grids, Placement
-from mlirhlo.rewrites.spmd.part import Part, Tree, reshard
+from mlirhlo.rewrites.spmd.part import Part, Tree, placed, reshard
 
 INTO = "SPMDFullToShardShape"
 MANUAL_BORDERS = (INTO, "SPMDShardToFullShape")
@@ -50,7 +52,7 @@ def border(
             f"%{op.instruction_name}: tiles of {have} are no {op.shape} in and out of a manual region",
             help="a manual region takes arrays whose dimensions fall into equal tiles",
         )
-    return Part(value, op.shape, result)
+    return placed(value, op.shape, result, emit)
 
 
 def _together(
@@ -70,4 +72,4 @@ def _split(outer: Placement, manual: frozenset[int]) -> Placement:
     for axes in outer.dims:
         major = tuple(a for a in axes if a in manual)
         dims.append((*major, *(a for a in axes if a not in manual)))
-    return Placement(outer.grid, tuple(dims), outer.manual)
+    return replace(outer, dims=tuple(dims))

@@ -62,6 +62,8 @@ Tree: TypeAlias = "Part | Opaque | tuple[Tree, ...]"
 def reshard(part: Part, target: Placement, emit: Estimate) -> Part:
     """The array of `part` at `target`; remembered, so that it is made once."""
     target = replace(target, manual=part.placement.manual)
+    if target.unreduced:
+        return _left_open(part, target, emit)
     if not part.partial and part.placement.dims == target.dims and _same_grid(part, target):
         return part
     for other in part.known:
@@ -80,6 +82,38 @@ def reshard(part: Part, target: Placement, emit: Estimate) -> Part:
     if isinstance(emit, Emitter):
         part.known.append(made)
     return made
+
+
+def placed(value: Value, shape: ArrayShape, placement: Placement, emit: Estimate) -> Part:
+    """The part of an array that is there already: along unreduced axes a part of its sum."""
+    axes = tuple(sorted(placement.unreduced))
+    return Part(value, shape, placement.reduced, axes, _sum_of(shape, emit) if axes else "")
+
+
+def _sum_of(shape: ArrayShape, emit: Estimate) -> str:
+    """Name of the addition of an array's elements."""
+    opcode = "or" if shape.element_type.name == "pred" else "add"
+    return emit.module.binary(opcode, shape.element_type) if isinstance(emit, Emitter) else "+"
+
+
+def _left_open(part: Part, target: Placement, emit: Estimate) -> Part:
+    """A sum over the unreduced axes of the target: the one that is open there, else the array on the first devices
+    along these axes and zeros on the others."""
+    closed, combine = target.reduced, _sum_of(part.shape, emit)
+    is_there = part.placement.dims == closed.dims and part.placement.grid == closed.grid
+    kept = tuple(a for a in part.partial if a in target.unreduced)
+    if kept and is_there and part.combine == combine:
+        rest = tuple(a for a in part.partial if a not in kept)
+        found = _move(replace(part, partial=rest, known=[]), closed, emit)
+    else:
+        kept, found = (), reshard(part, closed, emit)
+    value = found.value
+    more = tuple(a for a in sorted(target.unreduced) if a not in kept)
+    if more:
+        number = emit.coordinate(target.grid, more)
+        first = emit.compare(number, emit.constant(0, array_of(number).element_type), "EQ")
+        value = emit.select(first, value, emit.constant(0, part.shape.element_type))
+    return placed(value, part.shape, target, emit)
 
 
 def cost_of(part: Part, target: Placement, emit: Estimate) -> float:

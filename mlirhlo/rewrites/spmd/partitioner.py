@@ -36,7 +36,7 @@ from mlirhlo.rewrites.spmd.factors import leaves, rank_of
 from mlirhlo.rewrites.spmd.grid import Grids, Placement, whole
 from mlirhlo.rewrites.spmd.local import Leaf, Windows, Work
 from mlirhlo.rewrites.spmd.manual_regions import MANUAL_BORDERS, border
-from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, reshard
+from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, placed, reshard
 from mlirhlo.rewrites.spmd.reducers import from_device
 from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
@@ -80,7 +80,7 @@ def taken_apart(value: Value, shape: Shape, places: list[Placement | None], emit
         )
     place = places.pop(0)
     if isinstance(shape, ArrayShape) and place is not None:
-        return Part(value, shape, place)
+        return placed(value, shape, place, emit)
     return Opaque(value, shape)
 
 
@@ -126,6 +126,10 @@ class Partitioner:
                 f"for {len(shapes)} arrays",
             )
         return [self._placement(s, shape) for s, shape in zip(single, shapes, strict=True)]
+
+    def reduced(self, op: Instruction) -> list[Placement | None]:
+        """As `placements`, with all sums made: where computations meet, none stays open."""
+        return [None if place is None else place.reduced for place in self.placements(op)]
 
     def _placement(self, sharding: Sharding, shape: Shape) -> Placement | None:
         if not isinstance(shape, ArrayShape) or sharding.kind is ShardingKind.UNKNOWN:
@@ -282,14 +286,16 @@ class Partitioner:
                 )
             else:
                 operands.append(argument)
-        targets = self.placements(op)
+        said = self.placements(op)
+        targets = [None if place is not None and place.unreduced else place for place in said]
         grid = common_grid(operands, targets, self.grids.main)
         manual = manual_of([leaf for argument in arguments for leaf in flat(argument)])
         works = [
             Work(op, operands, factors, {}, grid, manual, self.old, emit, self.windows)
             for factors in variants_of(op)
         ]
-        return shaped(op.shape, cheapest(works, targets))
+        found = shaped(op.shape, cheapest(works, targets))
+        return found if targets == said else self.brought(found, said, emit)
 
     def _started(self, op: Instruction, arguments: Sequence[Tree], emit: Emitter) -> Tree:
         """Begins on whole arrays; its end reads this very instruction, so that its value stays in one piece."""
@@ -317,7 +323,7 @@ class Partitioner:
 
     def _call(self, op: CallOp, arguments: Sequence[Tree], emit: Emitter) -> Walk[Tree]:
         inputs = [self.finished(self._opened(a, emit), emit) for a in arguments]
-        name, result = yield self.called(op.to_apply, inputs, self.placements(op))
+        name, result = yield self.called(op.to_apply, inputs, self.reduced(op))
         return self._result(op, [made(a, emit) for a in inputs], {"to_apply": name}, result, emit)
 
     def _result(
@@ -340,7 +346,7 @@ class Partitioner:
         """Where values stay that several computations must agree on."""
         return [
             self.whole(p.shape, p.placement.manual) if at is None and isinstance(p, Part) else at
-            for p, at in zip(flat(tree), self.placements(op), strict=True)
+            for p, at in zip(flat(tree), self.reduced(op), strict=True)
         ]
 
     def _while(self, op: WhileOp, argument: Tree, emit: Emitter) -> Walk[Tree]:
@@ -360,7 +366,7 @@ class Partitioner:
         manual = manual_of([leaf for tree in inputs for leaf in flat(tree)])
         places = [
             self.whole(leaf, manual) if at is None and isinstance(leaf, ArrayShape) else at
-            for leaf, at in zip(leaves(op.shape), self.placements(op), strict=True)
+            for leaf, at in zip(leaves(op.shape), self.reduced(op), strict=True)
         ]
         names: list[str] = []
         result: Tree = ()

@@ -291,7 +291,7 @@ class Propagation:
             axes = gathered(dims[dim], dict(cuts), factors.sizes, grid)
             if len(axes) <= len(here) or axes[: len(here)] != here:
                 continue
-            taken = place.used - set(here) | place.manual
+            taken = place.used - set(here) | place.manual | place.unreduced
             axes = _until(axes, taken)
             while axes and grid.product(axes) > node.sizes[dim]:
                 axes = axes[:-1]

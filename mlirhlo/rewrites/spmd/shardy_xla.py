@@ -188,7 +188,8 @@ class _Reader:
             axes = tuple(a for a in hlo_axes(dim.axes) if a.name not in manual)
             dims.append(DimensionSharding(axes, dim.is_closed))
         own = tuple(AxisRef(name) for name in mesh.names if name in manual)
-        named = NamedSharding(mesh, tuple(dims), (), hlo_axes(value.unreduced_axes), own)
+        unreduced = tuple(a for a in hlo_axes(value.unreduced_axes) if a.name not in manual)
+        named = NamedSharding(mesh, tuple(dims), (), unreduced, own)
         found = Sharding.of_mesh(named)
         return found if any(not d.is_closed for d in dims) else found.to_v2()
 

@@ -288,6 +288,8 @@ class Partitioner:
                 operands.append(argument)
         said = self.placements(op)
         targets = [None if place is not None and place.unreduced else place for place in said]
+        if targets != said and op.opcode.name == "copy":
+            return self.brought(arguments[0], said, emit)  # an open sum stays open
         grid = common_grid(operands, targets, self.grids.main)
         manual = manual_of([leaf for argument in arguments for leaf in flat(argument)])
         works = [

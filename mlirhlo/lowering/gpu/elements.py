@@ -40,6 +40,7 @@ from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.folds import product_sum, zero_element
 from mlirhlo.lowering.hlo_to_loops.movement import splat_constant
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.schedule.group_ranges import GroupRange, group_range_of
 from mlirhlo.lowering.schedule.reads import minor_dimension
 
 Indices: TypeAlias = "tuple[Index, ...]"
@@ -367,8 +368,36 @@ def _contract(e: ElementBuilder, op: ContractOp, at: Indices) -> Sequence[Value]
         x, y = convert(e.b, lhs, first, accumulator), convert(e.b, rhs, second, accumulator)
         return [product_sum(e.elements(), state[0], x, y, accumulator)]
 
-    (total,) = e.folded(op.contracted, [zero], step)
+    groups = group_range_of(op)
+    if groups is not None and groups.group == len(at) and groups.position < len(at):
+        (total,) = _in_its_group(e, op, at, groups, [zero], step)
+    else:
+        (total,) = e.folded(op.contracted, [zero], step)
     return [convert(e.b, total, accumulator, array(op.output).element_type)]
+
+
+def _in_its_group(
+    e: ElementBuilder,
+    op: ContractOp,
+    at: Indices,
+    groups: GroupRange,
+    zero: Sequence[Value],
+    step: Callable[[Indices, Sequence[Value]], Sequence[Value]],
+) -> list[Value]:
+    """A sum over groups, of which those are passed over that the element is not in."""
+    first, *rest = op.contracted
+
+    def group(dims: Indices, state: Sequence[Value]) -> Sequence[Value]:
+        here = (*at, *dims, *[0] * len(rest))
+        arguments = factor_inputs(e, op, here, groups.inputs)
+        ((inside,),) = e.values(op.body, arguments, here, [groups.inside])
+        return e.choose(
+            inside,
+            lambda: e.folded(rest, state, lambda more, now: step((*dims, *more), now)),
+            lambda: state,
+        )
+
+    return e.folded([first], zero, group)
 
 
 def clamped_index(e: ElementBuilder, value: SSAValue, at: Sequence[Index], limit: int) -> Index:

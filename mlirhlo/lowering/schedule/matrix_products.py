@@ -8,7 +8,7 @@ from math import prod
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from mlirhlo.dialects.structured import ContractOp, sizes_of
+from mlirhlo.dialects.structured import ContractOp, IndexOp, sizes_of
 from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.gpu.affine import simplified
 
@@ -52,6 +52,7 @@ def matrix_product_of(op: ContractOp) -> MatrixProduct:
             for e in op.index_maps[n].results
             for d in e.used_dims()
         }
+        | {i.dimension for i in operations_of_factor(op, side) if isinstance(i, IndexOp)}
         for side in (0, 1)
     ]
     rows = tuple(d for d in range(rank) if d in used[0] and d not in used[1])
@@ -62,13 +63,18 @@ def matrix_product_of(op: ContractOp) -> MatrixProduct:
 
 def inputs_of_factor(op: ContractOp, side: int) -> list[int]:
     """Numbers of the inputs that a factor is computed from."""
-    found: dict[int, None] = {}
+    operations = operations_of_factor(op, side)
+    values = [yielded(op.body)[side], *(v for o in operations for v in o.operands)]
+    return sorted({value.index for value in values if isinstance(value, BlockArgument)})
+
+
+def operations_of_factor(op: ContractOp, side: int) -> list[Operation]:
+    """What a body computes a factor by."""
+    found: dict[Operation, None] = {}
     stack: list[SSAValue] = [yielded(op.body)[side]]
     while stack:
-        value = stack.pop()
-        if isinstance(value, BlockArgument):
-            found[value.index] = None
-        else:
-            assert isinstance(value.owner, Operation)
-            stack += value.owner.operands
-    return sorted(found)
+        owner = stack.pop().owner
+        if isinstance(owner, Operation) and owner not in found:
+            found[owner] = None
+            stack += owner.operands
+    return list(found)

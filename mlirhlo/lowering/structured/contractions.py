@@ -267,21 +267,22 @@ def _forward(window: Window) -> Window:
 def convert_ragged_dot(kernel: Kernel, op: RaggedDotOp) -> Sequence[SSAValue]:
     """A contraction in which elements of other groups count as zeros.
 
-    A free ragged dimension: groups are contracted too. A contracted one: the result's first dimension is the
-    group. A batch dimension: groups make no difference.
+    A free ragged dimension: groups are contracted too, before all else. A contracted one: the result's first dimension
+    is the group. A batch dimension: groups make no difference.
     """
     shape = static_shape(op.shape)
     lhs, rhs = static_shape(op.input_shapes[0]), static_shape(op.input_shapes[1])
     (ragged,) = op.lhs_ragged_dims
     sizes = [lhs.dimensions[dim] for dim in op.lhs_contracting_dims]
     results = logical(shape)
-    folded = _folded(shape, len(sizes) + 1)
-    position, group = AffineExpr.constant(0), folded[len(sizes)]
+    is_free = ragged not in (*op.lhs_contracting_dims, *op.lhs_batch_dims)
+    folded = _folded(shape, len(sizes) + is_free)
+    position, group = AffineExpr.constant(0), folded.pop(0) if is_free else folded[0]
     if ragged in op.lhs_contracting_dims:
         group, *results = results
         position = folded[op.lhs_contracting_dims.index(ragged)]
     others: Sequence[int] = () if ragged in op.lhs_batch_dims else op.rhs_group_dims
-    at_lhs, at_rhs = _dot_indices(op, lhs, rhs, results, folded[: len(sizes)], others)
+    at_lhs, at_rhs = _dot_indices(op, lhs, rhs, results, folded, others)
     inputs = [kernel.array(op.lhs), kernel.array(op.rhs)]
     elements = [lhs.element_type, rhs.element_type]
     if ragged in op.lhs_batch_dims:
@@ -289,10 +290,10 @@ def convert_ragged_dot(kernel: Kernel, op: RaggedDotOp) -> Sequence[SSAValue]:
         return _contract(kernel, op, inputs, indices, sizes, passing_body(elements))
     bounds = _group_bounds(kernel, op.group_sizes)
     inner = op.lhs_contracting_dims
-    if ragged not in op.lhs_contracting_dims:
+    if is_free:
         at_rhs[op.rhs_group_dims[0]] = group
         position = at_lhs[ragged]
-        sizes.append(sizes_of(bounds[0])[-1])
+        sizes.insert(0, sizes_of(bounds[0])[-1])
         inner = tuple(_free(op, lhs))
     prefix = [*op.lhs_batch_dims, *(dim for dim in inner if dim < ragged)]
     leading = [at_lhs[dim] for dim in prefix[: len(sizes_of(bounds[0])) - 1]]

@@ -21,6 +21,7 @@ from mlirhlo.dialects.structured import ContractOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index, memref_of
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Order
+from mlirhlo.lowering.gpu.kinds.group_terms import terms_of_groups, within
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
@@ -135,7 +136,7 @@ class Block:
         self.blocks = down * across * product.size(product.batch) * parts
         number: Index = b.block_id()
         self.part = b.rem(number, parts)
-        self.first_term = b.mul(self.part, self.rounds * self.depth)
+        self.first_term: Index = b.mul(self.part, self.rounds * self.depth)
         number = b.div(number, parts)
         column = b.mul(b.rem(number, across), self.sides[1])
         number = b.div(number, across)
@@ -145,6 +146,12 @@ class Block:
         """Of the matrices."""
         self.batch = b.e.unlinear(b.index(self.number), self._sizes(product.batch))
         self.thread = b.thread_id()
+        self.count: Index = self.rounds * self.depth
+        """Terms from the first one on that the block multiplies."""
+        self.is_ragged = (terms := terms_of_groups(self)) is not None
+        if terms is not None:
+            self.first_term, self.count = within(self, terms, self.first_term, self.count)
+            self.has_partial_terms = True
 
     def _check(self) -> None:
         """Raises `HloError` HLO0806 for tiles that the threads of the schedule do not share evenly."""
@@ -264,9 +271,9 @@ class Block:
         ahead = self.stages - 1
         for stage in range(ahead):
             self._bring(factors, b.add(self.first_term, stage * self.depth), stage)
-        end, count = self.rounds * self.depth, len(zeros)
+        end, count, nonempty = self.count, len(zeros), not self.is_ragged
         initial = [*zeros, b.constant(0, INDEX), b.constant(ahead, INDEX)]
-        with b.loop(0, end, self.depth, initial, nonempty=True) as loop, b.e.scope():
+        with b.loop(0, end, self.depth, initial, nonempty=nonempty) as loop, b.e.scope():
             *sums, stage, target = loop.carried
             b.wait_for_copies(ahead - 1)
             b.barrier()
@@ -286,8 +293,8 @@ class Block:
         self, factors: Sequence[FactorTile], zeros: Sequence[SSAValue]
     ) -> list[SSAValue]:
         b = self.b
-        end = self.rounds * self.depth
-        with b.loop(0, end, self.depth, zeros, nonempty=True) as loop, b.e.scope():
+        nonempty = not self.is_ragged
+        with b.loop(0, self.count, self.depth, zeros, nonempty=nonempty) as loop, b.e.scope():
             self._bring(factors, b.add(self.first_term, loop.index), 0)
             b.wait_for_copies(0)
             b.barrier()

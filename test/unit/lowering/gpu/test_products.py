@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -229,3 +230,46 @@ def _random_cases(count):
 def test_shapes(module):
     """Ragged edges, batches and transposed factors."""
     check(module)
+
+
+RAGGED = {
+    "rows": (
+        "f32[128,64] ragged-dot(f32[128,32] x, f32[{0},32,64] y, s32[{0}] g), lhs_contracting_dims={{1}},"
+        " rhs_contracting_dims={{1}}, lhs_ragged_dims={{0}}, rhs_group_dims={{0}}"
+    ),
+    "terms": (
+        "f32[{0},32,64] ragged-dot(f32[128,32] x, f32[128,64] y, s32[{0}] g), lhs_contracting_dims={{0}},"
+        " rhs_contracting_dims={{0}}, lhs_ragged_dims={{0}}"
+    ),
+}
+
+
+def ragged(form: str, groups: list[int], infinite: int | None = None) -> Any:
+    """The instructions of threads of a ragged dot that gives the interpreter's result."""
+    module = mlirhlo.parse(RAGGED[form].format(len(groups)))
+    random = np.random.default_rng(6)
+    x, y = (
+        random.integers(-3, 4, p.shape.dimensions).astype(np.float32)
+        for p in module.hlo.entry.parameters[:2]
+    )
+    if infinite is not None:
+        y[infinite] = np.inf
+    run: Any = mlirhlo.compile(module, "gpu", gpu="h100")
+    sizes = np.array(groups, np.int32)
+    np.testing.assert_array_equal(run(x, y, sizes), module(x, y, sizes))
+    assert not list(map(str, run.findings))
+    return sum(one.figures.thread_instructions for one in run.figures)
+
+
+@pytest.mark.parametrize("groups", [[64, 64], [40, 0, 50, 20, 0, 10]])
+@pytest.mark.parametrize("form", RAGGED)
+def test_ragged(form, groups):
+    """Groups that end within tiles, that are empty, and rows in none."""
+    ragged(form, groups)
+
+
+def test_other_groups_are_passed_over():
+    """Of eight groups hardly more is computed than of one; what they hold does not matter."""
+    one = ragged("rows", [128])
+    assert ragged("rows", [40, 0, 50, 20, 0, 10, 4, 4], infinite=1) < 1.5 * one
+    assert ragged("terms", [16] * 8) < 4 * ragged("terms", [128])

@@ -294,7 +294,7 @@ def agree(out: Any, expected: Sequence[Any], tolerance: float) -> bool:
 
     found = out if isinstance(out, tuple) else (out,)
     for a, b in zip(found, expected, strict=True):
-        x, y = (np.asarray(v, np.float64) for v in (a, b))
+        x, y = (np.asarray(v, np.complex128 if np.iscomplexobj(v) else np.float64) for v in (a, b))
         if x.shape != y.shape:
             return False
         if np.max(np.abs(x - y), initial=0.0) > tolerance * max(

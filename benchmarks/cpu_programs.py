@@ -434,3 +434,80 @@ _add(
     gigaflop=2e-9 * 100 * 32 * 1024 * (128 + 256),
 )
 _add("tiny", lambda x: x + 1.0, (8,))
+
+
+# Schedules of their own: axes that do not neighbour, ordered indices, batches of small matrices, complex numbers
+
+
+def _ordered(high: int, count: int) -> Callable[[np.random.Generator], Array]:
+    return lambda rng: np.sort(rng.integers(0, high, count)).astype(np.int32)
+
+
+def _complex(*shape: int) -> Callable[[np.random.Generator], Array]:
+    return lambda rng: rng.standard_normal((*shape, 2), np.float32).view(np.complex64)[..., 0]
+
+
+def _positive_definite(*shape: int) -> Callable[[np.random.Generator], Array]:
+    def draw(rng: np.random.Generator) -> Array:
+        x = rng.standard_normal(shape, np.float32)
+        return x @ np.swapaxes(x, -1, -2) + shape[-1] * np.eye(shape[-1], dtype=np.float32)
+
+    return draw
+
+
+def batch_norm_gradient(x: Array, gamma: Array, beta: Array, dy: Array) -> Array:
+    """Of a normalisation over all dimensions but the last."""
+
+    def normalised(x: Array, gamma: Array, beta: Array) -> Array:
+        mean = x.mean((0, 1, 2))
+        variance = ((x - mean) ** 2).mean((0, 1, 2))
+        return (x - mean) * lax.rsqrt(variance + 1e-5) * gamma + beta
+
+    return (*jax.vjp(normalised, x, gamma, beta)[1](dy), beta + 1)
+
+
+_add(
+    "dot, depth apart",
+    lambda x, y: lax.dot_general(x, y, (((1, 3), (1, 3)), ((), ()))),
+    (12, 24, 20, 32),
+    (12, 24, 20, 32),
+    gigaflop=2e-9 * (12 * 20) ** 2 * 24 * 32,
+)
+_add(
+    "dot, depth crossed",
+    lambda x, y: lax.dot_general(x, y, (((0, 2), (2, 0)), ((), ()))),
+    (10, 36, 24, 36),
+    (24, 36, 10, 36),
+    gigaflop=2e-9 * 36**4 * 240,
+)
+_add(
+    "dot, depth 1", lambda x, y: x[:, None] @ y[None, :], (1200,), (1100,), written=4 * 1200 * 1100
+)
+_add("dot, depth 3", lambda x, y: x @ y, (1700, 3), (3, 900), written=4 * 1700 * 900)
+_add(
+    "scatter-max rows",
+    lambda x, ids, rows: x.at[ids].max(rows),
+    (15_000, 5),
+    _integers(15_000, 40_000),
+    (40_000, 5),
+    tolerance=0,
+)
+_add(
+    "segment max, in order",
+    lambda x, ids: jax.ops.segment_max(x, ids, 1500, indices_are_sorted=True),
+    (80_000,),
+    _ordered(1500, 80_000),
+    tolerance=0,
+)
+_add("gather in order", lambda x, ids: x[ids], (900_000,), _ordered(900_000, 900_000), tolerance=0)
+_add("gather columns", lambda x, ids: x[:, ids], (1500, 400), _integers(400, 250), tolerance=0)
+_add("cholesky", jnp.linalg.cholesky, _positive_definite(48, 40, 40))
+_add(
+    "triangular solve",
+    lambda a, b: jax.scipy.linalg.solve_triangular(a, b, lower=True),
+    _positive_definite(48, 36, 36),
+    (48, 36, 20),
+)
+_add("batch norm gradient", batch_norm_gradient, (24, 28, 28, 48), (48,), (48,), (24, 28, 28, 48))
+_add("complex abs", jnp.abs, _complex(300_000), computes=True)
+_add("complex sign", jnp.sign, _complex(300_000), computes=True)

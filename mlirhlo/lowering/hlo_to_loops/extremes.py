@@ -44,8 +44,8 @@ def _of_scalars(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAVa
     bits = getattr(x.type, "bitwidth", 0)
     if bits not in (32, 64) or not current().has("avx512dq"):
         return None
-    vectors = [b.broadcast(v, 512 // bits) for v in (x, y)]
-    return b.extract(_range(b, *vectors, how), 0)
+    left, right = (b.broadcast(v, 512 // bits) for v in (x, y))
+    return b.extract(_range(b, left, right, how), 0)
 
 
 def has_range(x: SSAValue) -> bool:

@@ -238,7 +238,10 @@ def _joined(
     parallel = any("@mlirhlo_parallel_for(" in one.text for one in lowered)
     pool = runtime_ir.pool_assembly(wrapper, parallel=parallel)
     mark = hashlib.sha256(f"{pool} {wrapper.triple}".encode()).hexdigest()[:8]
-    base = _parsed(llvm, runtime_ir.assembly(wrapper), chosen[-1], wrapper.triple)
+    around = runtime_ir.assembly(wrapper)
+    if any("bfloat" in one.text for one in lowered):
+        around += runtime_ir.TO_BF16
+    base = _parsed(llvm, around, chosen[-1], wrapper.triple)
     shared = _parsed(llvm, pool, chosen[-1], wrapper.triple)
     names = [v.name for v in (*shared.functions, *shared.global_variables) if not v.is_declaration]
     base.link_in(shared)

@@ -84,6 +84,25 @@ def assembly(wrapper: Wrapper) -> str:
     return "\n".join(parts)
 
 
+TO_BF16 = """
+; What LLVM calls to round to bf16, and libraries of compilers before GCC 13 lack.
+define bfloat @__truncsfbf2(float %x) {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %half = add i32 %odd, 32767
+  %sum = add i32 %bits, %half
+  %quiet = or i32 %bits, 4194304
+  %nan = fcmp uno float %x, %x
+  %chosen = select i1 %nan, i32 %quiet, i32 %sum
+  %shifted = lshr i32 %chosen, 16
+  %short = trunc i32 %shifted to i16
+  %result = bitcast i16 %short to bfloat
+  ret bfloat %result
+}
+"""
+
+
 def _bytes(data: bytes) -> str:
     return "".join(f"\\{byte:02x}" for byte in data)
 

@@ -62,14 +62,14 @@ class StageWriter:
                 self._number(graph, graph.nodes[index], texts, by_index, fresh)
                 for index in computation.nodes
             )
-            key = (
+            shape = (
                 computation.name,
                 int(computation.is_entry),
                 computation.root - computation.nodes[0] if computation.nodes else 0,
                 trivial_word(graph, computation) or "",
                 places,
             )
-            number = _intern(key, self._computation_numbers, self.computations)
+            number = _intern(shape, self._computation_numbers, self.computations)
             by_index[computation.index] = number
             numbers.append(number)
         costs = costs_of(graph) if fresh else {}

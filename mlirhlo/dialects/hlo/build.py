@@ -9,14 +9,10 @@ are written here and nowhere else; `test/unit/dialects/test_build.py` compares e
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
-
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues, Use
@@ -27,6 +23,9 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.dialects.quick import region_of
+
+if sys.platform != "win32":
+    import resource
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 OpT = TypeVar("OpT", bound=Operation)
@@ -162,7 +161,9 @@ def wait_for(op: Instruction, others: Sequence[SSAValue]) -> bool:
 
 def _peak_bytes() -> int:
     """The most memory that this process has taken so far; 0 where the system does not say."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10 if resource else 0
+    if sys.platform == "win32":
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 class _Collector:

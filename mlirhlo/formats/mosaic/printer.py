@@ -133,8 +133,8 @@ class KernelPrinter(Printer):
         if self._is_stable:
             attributes, properties = stated(op, {**properties, **attributes}), {}
             if self._prefix and isinstance(op, ModuleOp):
-                version, number = stable_version(op)
-                attributes[version] = number
+                key, version = stable_version(op)
+                attributes[key] = version
         out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')
         if op.successors:
             out.append(f"[{', '.join(self.names.blocks[b] for b in op.successors)}]")

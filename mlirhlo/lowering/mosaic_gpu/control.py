@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirhlo.dialects.quick import append, create_op, new_block, region_of
 from mlirhlo.lowering.mosaic_gpu.fragments import (
@@ -67,7 +67,7 @@ def _for(w: Writer, op: Operation) -> Sequence[Any]:
 def _if(w: Writer, op: Operation) -> Sequence[Any]:
     b = w.b
     outer = b.block
-    blocks, like = [], list[Any]()
+    blocks, like = list[Block](), list[Any]()
     for region in op.regions:
         block = new_block()
         b.block = block

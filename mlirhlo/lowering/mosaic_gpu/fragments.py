@@ -21,10 +21,8 @@ _ROWS, _COLUMNS, _LANES = 64, 8, 128
 
 def squeezed(type_: Any) -> tuple[int, ...]:
     """The sizes of a vector, without those of one."""
-    if not isinstance(type_, VectorType):
-        return ()
-    vector: Any = type_
-    return tuple(size for size in vector.get_shape() if size != 1)
+    sizes = type_.get_shape() if isinstance(type_, VectorType) else ()
+    return tuple(size for size in sizes if size != 1)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
@@ -75,20 +75,22 @@ class Place:
         inner = b.xor(inner, b.mul(turn, _PIECE // self.bytes))
         lead = b.mul(_row_major(full[:-2], self.whole[:-2], b), rows * columns)
         within = b.add(b.mul(panel, rows * width), b.add(b.mul(row, width), inner))
-        return b.add(lead, within)
+        return cast(Index, b.add(lead, within))
 
     def start_bytes(self, b: Any) -> Index:
         """Where it begins in shared memory, of a part that begins with a row of its panel."""
         full = list(self.starts)
         if not self.swizzle:
-            return b.add(b.mul(_row_major(full, self.whole, b), self.bytes), self.offset)
+            start = b.mul(_row_major(full, self.whole, b), self.bytes)
+            return cast(Index, b.add(start, self.offset))
         rows, columns = self.whole[-2:]
         width = self.swizzle // self.bytes
         lead = b.mul(_row_major(full[:-2], self.whole[:-2], b), rows * columns)
         panel = b.mul(b.div(full[-1], width), rows * width)
         within = b.add(panel, b.mul(full[-2], width))
         inner = b.rem(full[-1], width)
-        return b.add(b.mul(b.add(b.add(lead, within), inner), self.bytes), self.offset)
+        start = b.mul(b.add(b.add(lead, within), inner), self.bytes)
+        return cast(Index, b.add(start, self.offset))
 
 
 def _row_major(index: Sequence[Index], sizes: Sequence[int], b: Any) -> Index:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Operation, SSAValue
@@ -60,16 +60,20 @@ def _wgmma(w: Writer, op: Operation) -> Sequence[Any]:
         )
     lanes = n // 2
     made: list[SSAValue] = []
-    held = isinstance(a, Fragment)
-    if held:
-        a = w.held(a, TILE)
+    held = w.held(a, TILE) if isinstance(a, Fragment) else None
     for block in range(m // 64):
         part = sums.registers[block * lanes : (block + 1) * lanes]
         for step in range(k // row.terms):
             at = step * row.terms
             right = _descriptor(w, factor, *((0, at) if across else (at, 0)))
-            left = _packed(w, a, block, step, k) if held else [_descriptor(w, a, block * 64, at)]
-            part = _issue(w, part, left, right, n, row, transposed=not across, in_registers=held)
+            if held is not None:
+                left = _packed(w, held, block, step, k)
+            else:
+                left = [_descriptor(w, cast("Place", a), block * 64, at)]
+            in_registers = held is not None
+            part = _issue(
+                w, part, left, right, n, row, transposed=not across, in_registers=in_registers
+            )
         made += part
     return [replace(sums, registers=made)]
 

@@ -27,7 +27,7 @@ from mlirhlo.lowering.mosaic_gpu.shared import OPERATION, parts_of
 from mlirhlo.lowering.mosaic_gpu.writer import Writer, bytes_of
 from mlirhlo.mosaic.attributes import integer_of, integers_of
 
-_ATOMICS = (
+_ATOMICS: tuple[tuple[str, str], ...] = (
     ("addf", "addi"),
     ("minimumf", "mins"),
     ("maximumf", "maxs"),
@@ -160,11 +160,10 @@ def _vector_store(w: Writer, op: Operation) -> Sequence[Any]:
     if target.space == "regs":
         w.store(w.held(found, TILE if len(target.sizes) == 2 else FLAT), target)
         return ()
-    atomic: Any = op.properties.get("atomic_type")
-    name = None
-    if atomic is not None:
-        names = _ATOMICS[atomic.value.data]
-        name = names[isinstance(found.element, IntegerType)]
+    name: str | None = None
+    if "atomic_type" in op.properties:
+        is_integer = isinstance(found.element, IntegerType)
+        name = _ATOMICS[integer_of(op, "atomic_type")][is_integer]
     if found.layout in (ROW, COLUMN):
         with w.only(w.owns(found.layout)):
             w.store(found, target, name)

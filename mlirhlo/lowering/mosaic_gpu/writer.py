@@ -22,12 +22,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.gpu import SHARED
 from mlirhlo.dialects.interned import integer32, string
 from mlirhlo.dialects.mosaic_gpu.attributes import BarrierType, SwizzleAttr
 from mlirhlo.dialects.nvvm import BarrierOp, InlinePtxOp
 from mlirhlo.dialects.quick import append, create_op, new_block, region_of
 from mlirhlo.lowering.builder import INDEX, Index
-from mlirhlo.lowering.gpu.builder import SHARED, KernelBuilder, in_space
+from mlirhlo.lowering.gpu.builder import KernelBuilder, in_space
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.mosaic_gpu.fragments import (
     COLUMN,
@@ -95,7 +96,7 @@ class Writer:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        groups = self.kernel.launch.num_threads
+        groups: int = self.kernel.launch.num_threads
         return self.scratch_start + self._scratch_size * groups
 
     def write(self) -> Any:
@@ -271,8 +272,8 @@ class Writer:
         given = [self.values[v] for v in op.operands]
         if all(v.layout == SPLAT for v in given if isinstance(v, Fragment)):
             layout, operands = SPLAT, given
-        element: Any = result.type
-        element = element.element_type
+        type_ = cast(Any, op).results[0].type
+        element = type_.element_type
         count = len(next(v for v in operands if isinstance(v, Fragment)).registers)
         registers = [
             self.scalar(
@@ -280,7 +281,7 @@ class Writer:
             )
             for n in range(count)
         ]
-        return Fragment(squeezed(result.type), layout, registers, element)
+        return Fragment(squeezed(type_), layout, registers, element)
 
     def _constant(self, op: Operation) -> Any:
         value: Any = op.properties["value"]
@@ -359,14 +360,14 @@ class Writer:
         if place.space == "regs":
             registers = [b.load(place.buffer, [n]) for n in range(len(offsets(layout, shape)))]
             return Fragment(shape, layout, registers, element)
-        registers = []
+        read: list[SSAValue] = []
         for index in self.indices(layout, shape):
             at = place.linear(index, b)
             if place.space == "cluster":
-                registers.append(self._from_peer(place, at, element))
+                read.append(self._from_peer(place, at, element))
             else:
-                registers.append(b.load(place.buffer, [at]))
-        return Fragment(shape, layout, registers, element)
+                read.append(b.load(place.buffer, [at]))
+        return Fragment(shape, layout, read, element)
 
     def store(self, value: Fragment, place: Any, atomic: str | None = None) -> None:
         """A value to memory."""
@@ -432,20 +433,18 @@ class _Shifted:
 
     def linear(self, index: Sequence[Index], b: Any) -> Index:
         """As of a `Place`."""
-        return b.add(self.place.linear(index, b), self.first)
+        return cast(Index, b.add(self.place.linear(index, b), self.first))
 
 
 def _number(value: Any) -> Any:
-    from mlirhlo.dialects.stablehlo.elements import DenseAttr
+    from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
 
     if isinstance(value, DenseAttr):
-        from mlirhlo.mosaic.interpreter.arith import array_of
-
         return array_of(value).reshape(-1)[0].item()
     if isinstance(value, DenseIntOrFPElementsAttr):
         return next(iter(cast(Any, value).iter_values()))
     number = value.value.data
-    if isinstance(value, IntegerAttr) and value.type == IntegerType(1):
+    if isinstance(value, IntegerAttr) and cast(Any, value).type == IntegerType(1):
         return bool(number)
     return number
 

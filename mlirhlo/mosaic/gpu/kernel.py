@@ -87,7 +87,7 @@ class GpuKernel:
 
     def ptx(self, gpu: str = "h100") -> str:
         """The kernel as PTX. Raises `HloError` HLO0758 for what has no code."""
-        return self._code(gpu).ptx
+        return str(self._code(gpu).ptx)
 
     def _code(self, gpu: str) -> Any:
         if gpu not in self._compiled:
@@ -453,6 +453,6 @@ def kernel(
             f"{launch.num_threads} warp groups in clusters of {launch.cluster_size}",
             "at most 8, 16",
         )
-    title = name or getattr(body, "__name__", "kernel")
-    title = "kernel" if not title.isidentifier() else title
+    title = str(name or getattr(body, "__name__", "kernel"))
+    title = title if title.isidentifier() else "kernel"
     return GpuKernelCall(body, types, launch, scratch_types or scratch_shapes, title, platform)

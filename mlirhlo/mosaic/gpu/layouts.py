@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, cast
 
 from mlirhlo.dialects.mosaic_gpu import values
 from mlirhlo.dialects.mosaic_gpu.attributes import (
@@ -16,7 +16,7 @@ from mlirhlo.mosaic.language.trace import emit_one
 from mlirhlo.mosaic.language.value import Value
 
 Replicated = values.Replicated
-Tiling = tuple
+Tiling = tuple[int, ...]
 
 
 class Layout(enum.Enum):
@@ -36,7 +36,7 @@ class Layout(enum.Enum):
             return values.SplatLayout(tuple(shape))
         if self is Layout.WG_STRIDED:
             return values.StridedLayout(tuple(shape), vec_size)
-        return self.value
+        return cast("values.Layout", self.value)
 
     def reduce(self, axes: Any) -> Layout:
         """The layout of what a reduction over axes leaves."""

@@ -248,7 +248,8 @@ def nd_loop(
 
     def run(body: Callable[..., Any]) -> Any:
         trace = current("nd_loop")
-        workers, mine = 1, 0
+        workers = 1
+        mine: Any = 0
         for axis in axes:
             if axis not in trace.names:
                 raise bad_spec(f"the grid has no axis {axis!r}")

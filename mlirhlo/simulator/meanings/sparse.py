@@ -83,13 +83,14 @@ def _indices(words: Array, groups: int, *, by_halves: bool) -> Array:
     count = len(words)
     if by_halves:
         halves = words.astype("<u4").view("<u2").reshape(count, 8, -1, 2)
-        rows = halves.transpose(0, 3, 1, 2).reshape(count, _ROWS, -1).astype(np.int64)
-        bits, per_word = rows, 4
+        rows: Array = halves.transpose(0, 3, 1, 2)
+        per_word = 4
     else:
         rows = words.reshape(count, 8, -1, 2).transpose(0, 3, 1, 2)
-        bits, per_word = rows.reshape(count, _ROWS, -1).astype(np.int64), 8
-    nibbles = bits[..., None] >> 4 * np.arange(per_word) & 15
-    nibbles = nibbles.reshape(count, _ROWS, groups)
+        per_word = 8
+    bits = rows.reshape(count, _ROWS, -1).astype(np.int64)
+    parts = bits[..., None] >> 4 * np.arange(per_word) & 15
+    nibbles = parts.reshape(count, _ROWS, groups)
     return np.stack([nibbles & 3, nibbles >> 2], axis=-1)
 
 

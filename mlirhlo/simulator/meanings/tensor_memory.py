@@ -232,7 +232,7 @@ def tcgen05(assembler: Assembler) -> Run:
 
 def _warps(lanes: Lanes) -> list[int]:
     """The first thread of each warp."""
-    return sets.indices(lanes)[::WARP].tolist()
+    return [int(lane) for lane in sets.indices(lanes)[::WARP]]
 
 
 # ---------------------------------------------------------------- allocation

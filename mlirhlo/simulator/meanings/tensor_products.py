@@ -169,7 +169,7 @@ def _in_shared(
     sizes = (form.columns if number else form.rows, form.depth)
 
     def read(is_checked: bool) -> Array:
-        return operand(
+        factor: Array = operand(
             cohort,
             one,
             descriptor,
@@ -179,6 +179,7 @@ def _in_shared(
             transposed=form.transposed[number],
             is_checked=is_checked,
         )[0]
+        return factor
 
     return read
 

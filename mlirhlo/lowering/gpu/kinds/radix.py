@@ -152,8 +152,8 @@ class RadixSorter(Lines):
         for number in range(self.passes):
             found = b.load(table, [b.add(thread, number * _DIGITS)])
             with b.if_(b.cmpi("ne", found, b.constant(0, i32))):
-                at = self._histogram(b, row, number, thread)
-                b.atomic("addi", found, b.memory[counts], [at])
+                total = self._histogram(b, row, number, thread)
+                b.atomic("addi", found, b.memory[counts], [total])
         b.launch(prod(self.rest) * per_line, _DIGITS)
 
     # A pass

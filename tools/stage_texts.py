@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "test")]
 
-from stage_texts import (  # noqa: E402
+from readers_of_stages import (  # noqa: E402
     StageTexts,
     fault_of_mlir,
     fault_of_reader,

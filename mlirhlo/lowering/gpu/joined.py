@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol
+from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.build import append, close, create, make
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import (
@@ -25,7 +25,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import detach, erase, new_block
 from mlirhlo.rewrites.cloning import clone_instruction
-from mlirhlo.rewrites.fusion.building import OF_THE_WHOLE
+from mlirhlo.rewrites.fusion.building import properties_of_fusion
 from mlirhlo.rewrites.rules import inherit
 
 _KINDS = {"convolution": "kOutput", "dot": "kOutput", "reduce": "kInput"}
@@ -68,13 +68,8 @@ class Joined:
 
     def fusion(self, operands: Sequence[SSAValue], name: str | None = None) -> FusionOp:
         """The instruction that calls the body."""
-        properties: dict[str, Attribute] = {
-            "kind": string(self.kind),
-            "calls": symbol(self.body.computation_name),
-        }
-        for key in OF_THE_WHOLE:
-            if key in self.main.properties:
-                properties[key] = self.main.properties[key]
+        name_of_body = self.body.computation_name
+        properties = properties_of_fusion(self.main, self.outputs, self.kind, name_of_body)
         return create(FusionOp, operands, type_of(self.shape), properties, name)
 
 

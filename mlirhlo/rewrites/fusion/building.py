@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import cast
 
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integer, string, symbol
-from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr
+from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
+from mlirhlo.dialects.hlo.attributes.sharding_values import Sharding, ShardingKind
 from mlirhlo.dialects.hlo.build import append, close, create, make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
-from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, GetTupleElementOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
-from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.dialects.hlo.shapes import Shape, TupleShape, leaves
+from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import detach, erase, insert_before, new_block, read_all_instead
 from mlirhlo.rewrites.fusion.graph import Node
 from mlirhlo.rewrites.fusion.groups import HLO_KINDS, Group
@@ -23,6 +25,36 @@ from mlirhlo.rewrites.rules import inherit
 
 OF_THE_WHOLE = ("sharding", "backend_config", "frontend_attributes")
 """Properties that the fusion has instead of its instructions."""
+
+
+def properties_of_fusion(
+    main: Instruction, outputs: Sequence[SSAValue], kind: str, calls: str
+) -> dict[str, Attribute]:
+    """Properties of a fusion that calls a computation, with those of `main` that are of the whole.
+
+    `outputs` are the values that its results stand for: each leaf of the result has the sharding that it had there.
+    """
+    properties: dict[str, Attribute] = {"kind": string(kind), "calls": symbol(calls)}
+    for key in OF_THE_WHOLE:
+        if key in main.properties:
+            properties[key] = main.properties[key]
+    if "sharding" in properties:
+        parts = [part for value in outputs for part in _shardings(value)]
+        is_tuple = len(outputs) > 1 or isinstance(shape_of(outputs[0].type), TupleShape)
+        sharding = Sharding.tuple_of(parts) if is_tuple else parts[0]
+        properties["sharding"] = ShardingAttr(sharding)
+    return properties
+
+
+def _shardings(value: SSAValue) -> tuple[Sharding, ...]:
+    """The sharding of each leaf of a value; replicated where its instruction has none."""
+    owner, index = cast(Instruction, value.owner), None
+    if isinstance(part := value.owner, GetTupleElementOp) and part.sharding is None:
+        owner, index = cast(Instruction, part.operand.owner), part.index
+    sharding = owner.sharding or Sharding(ShardingKind.REPLICATED)
+    if sharding.kind is not ShardingKind.TUPLE:
+        return (sharding,) * sum(1 for _ in leaves(shape_of(value.type)))
+    return sharding.elements if index is None else sharding.elements[index : index + 1]
 
 
 class Builder:
@@ -74,13 +106,7 @@ class Builder:
         assert block is not None
         block.insert_op_before(body, caller)
         kind = HLO_KINDS.get(group.form.kind, "kInput")
-        properties: dict[str, Attribute] = {"kind": string(kind), "calls": symbol(name)}
-        for key in OF_THE_WHOLE:
-            if key in main.op.properties:
-                properties[key] = main.op.properties[key]
-        if len(outputs) > 1 and (sharding := main.op.sharding) is not None:
-            # That of each part: what is fused has one sharding.
-            properties["sharding"] = ShardingAttr(Sharding.tuple_of([sharding] * len(outputs)))
+        properties = properties_of_fusion(main.op, [n.op.output for n in outputs], kind, name)
         operands = [values.get(n, n.op.output) for n in inputs]
         fusion_name = self.instructions.unique(f"{kind[1:].lower()}_{label}_fusion")
         fusion = create(FusionOp, operands, type_of(shape), properties, fusion_name)

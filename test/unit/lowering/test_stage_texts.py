@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from stage_texts import StageTexts, fault_of_mlir, fault_of_reader, fault_of_xdsl, stage_texts
+from readers_of_stages import StageTexts, fault_of_mlir, fault_of_reader, fault_of_xdsl, stage_texts
 from support import CORPUS, DATA, sample
 
 from mlirhlo.formats.hlo_text import parse_module

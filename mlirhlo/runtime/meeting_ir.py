@@ -27,20 +27,48 @@ _PATIENCE = 100
 
 
 def assembly(futex: int, pause: str) -> str:
-    """`futex`: number of the system call, 0 where there is none; `pause`: an intrinsic that eases a spinning core."""
-    declared = f"declare void @{pause}()" if pause else ""
-    eased = f"call void @{pause}()" if pause else ""
-    sleep, wake = "%r = call i32 @sched_yield()", ""
-    if futex:
-        call, rest = f"call i64 (i64, ...) @syscall(i64 {futex}, ptr %counter", "ptr null, i32 0)"
-        sleep = f"%r = {call}, i32 {_WAIT}, i32 %seen, ptr @nap, {rest}"
-        wake = f"%r = {call}, i32 {_WAKE}, i32 {(1 << 31) - 1}, ptr null, {rest}"
-    return f"""{declared}
+    """Returns the module; `futex`: system call number, or 0 for none; `pause`: intrinsic that a spin loop executes."""
+    sleep, wake = _sleep_and_wake(futex)
+    parts = (
+        _declarations(pause),
+        _FIELDS,
+        _count(wake),
+        _await(f"call void @{pause}()" if pause else "", sleep),
+        _publish(),
+        _arrive(),
+        _leave(),
+        _wait_for_group(),
+    )
+    return "\n".join(parts)
+
+
+def _sleep_and_wake(futex: int) -> tuple[str, str]:
+    """Returns the instruction that sleeps while `%counter` equals `%seen`, and the one that wakes all sleepers.
+
+    Without a futex, a device yields the processor instead, and nothing has to be woken.
+    """
+    if not futex:
+        return "%r = call i32 @sched_yield()", ""
+    call, rest = f"call i64 (i64, ...) @syscall(i64 {futex}, ptr %counter", "ptr null, i32 0)"
+    sleep = f"%r = {call}, i32 {_WAIT}, i32 %seen, ptr @nap, {rest}"
+    wake = f"%r = {call}, i32 {_WAKE}, i32 {(1 << 31) - 1}, ptr null, {rest}"
+    return sleep, wake
+
+
+def _declarations(pause: str) -> str:
+    """Declares the system's functions and the time of one sleep."""
+    return f"""\
+{f"declare void @{pause}()" if pause else ""}
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
 
 @nap = internal constant [2 x i64] [i64 0, i64 {_SLEEP_NS}], align 8
-{_FIELDS}
+"""
+
+
+def _count(wake: str) -> str:
+    """`count`: adds one to a counter and wakes the devices that sleep."""
+    return f"""\
 ; Adds one to a counter of a meeting.
 define internal void @count(ptr %meeting, ptr %counter) {{
 entry:
@@ -55,7 +83,17 @@ wake:
 out:
   ret void
 }}
+"""
 
+
+def _await(pause: str, sleep: str) -> str:
+    """`await`: waits until a counter has reached a number: spins, then yields the processor, then sleeps."""
+    return _spin(pause) + _yield() + _sleep(sleep)
+
+
+def _spin(pause: str) -> str:
+    """The first stage of `await`: reads the counter again and again, as often as the world says."""
+    return f"""\
 ; Waits until a counter has reached a number: 0, or 1 where the world ends first and patience after it.
 define internal i8 @await(ptr %context, ptr %meeting, ptr %counter, i32 %goal, i64 %patience) {{
 entry:
@@ -71,10 +109,16 @@ spin:
   %there = icmp sle i32 %missing, 0
   br i1 %there, label %good, label %again
 again:
-  {eased}
+  {pause}
   %turn1 = add i64 %turn, 1
   %patient = icmp ult i64 %turn1, %spins
   br i1 %patient, label %spin, label %yield
+"""
+
+
+def _yield() -> str:
+    """The second stage of `await`: yields the processor between reads."""
+    return f"""\
 yield:
   %offer = phi i32 [ 0, %again ], [ %offer1, %unmet ]
   %y0 = call i32 @sched_yield()
@@ -86,6 +130,12 @@ unmet:
   %offer1 = add i32 %offer, 1
   %offers = icmp ult i32 %offer1, {_YIELDS}
   br i1 %offers, label %yield, label %look
+"""
+
+
+def _sleep(sleep: str) -> str:
+    """The last stage of `await`: sleeps between reads; gives up when the world has ended and patience has run out."""
+    return f"""\
 look:
   %left = phi i64 [ %patience, %unmet ], [ %left1, %slept ]
   %x = atomicrmw add ptr %sleepers, i32 1 seq_cst
@@ -116,7 +166,12 @@ over:
 good:
   ret i8 0
 }}
+"""
 
+
+def _publish() -> str:
+    """Writes a device's pointers to the table of its group, starts its next round, and counts its arrival."""
+    return f"""\
 define void @{words.PUBLISH}(ptr %context, ptr %record, ptr %pointers, i64 %count) {{
 entry:
   %size = call i64 @field(ptr %record, i64 {words.COUNT})
@@ -148,12 +203,22 @@ told:
 out:
   ret void
 }}
+"""
 
+
+def _arrive() -> str:
+    """Waits until all devices of the group have published their pointers."""
+    return f"""\
 define i8 @{words.ARRIVE}(ptr %context, ptr %record) {{
   %status = call i8 @wait_for_group(ptr %context, ptr %record, i64 {ARRIVED}, i64 0)
   ret i8 %status
 }}
+"""
 
+
+def _leave() -> str:
+    """Counts a device that has moved its data, and waits for its whole group, which reads its memory until then."""
+    return f"""\
 define i8 @{words.LEAVE}(ptr %context, ptr %record) {{
 entry:
   %size = call i64 @field(ptr %record, i64 {words.COUNT})
@@ -168,7 +233,15 @@ in:
 out:
   ret i8 0
 }}
+"""
 
+
+def _wait_for_group() -> str:
+    """`wait_for_group`: waits until a counter shows the whole group.
+
+    Meanwhile the context's state holds the offset of the record, from which a watchdog sees where the device waits.
+    """
+    return f"""\
 ; Waits for all of the group at one of its counters; the context says so meanwhile.
 define internal i8 @wait_for_group(ptr %context, ptr %record, i64 %which, i64 %patience) {{
 entry:
@@ -196,7 +269,7 @@ out:
 """
 
 
-_FIELDS = """
+_FIELDS = """\
 define internal i64 @field(ptr %record, i64 %at) alwaysinline {
   %place = getelementptr i64, ptr %record, i64 %at
   %value = load i64, ptr %place
@@ -209,3 +282,4 @@ define internal ptr @pointer(ptr %record, i64 %at) alwaysinline {
   ret ptr %value
 }
 """
+"""Readers of a record's fields."""

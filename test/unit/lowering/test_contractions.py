@@ -320,6 +320,54 @@ def test_inputs_dilated_by_any_number(data: st.DataObject) -> None:
     )
 
 
+@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
+@given(st.data())
+def test_convolutions_of_many_rows(data: st.DataObject) -> None:
+    """Enough for packed columns: transposed, dilated, cropped, strided and grouped windows of one or two dimensions."""
+    by_feature, by_batch = data.draw(st.sampled_from([(1, 1)] * 6 + [(3, 1), (1, 2)]))
+    features, outputs = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([4, 5, 17]))
+    keys = ("size", "pad", "lhs_dilate", "rhs_dilate", "stride", "rhs_reversal")
+    windows: list[tuple[Any, ...]] = []
+    sizes: list[tuple[int, int, int]] = []
+    for _ in range(data.draw(st.sampled_from([1, 1, 2]))):
+        size, base = data.draw(st.integers(1, 5)), data.draw(st.sampled_from([1, 2, 3, 3, 4]))
+        apart, stride = data.draw(st.sampled_from([(1, 1)] * 6 + [(2, 1), (3, 1), (1, 2)]))
+        count = data.draw(st.integers(2, 5))
+        inner, reach = (count - 1) * base + 1, (size - 1) * apart + 1
+        low = data.draw(st.integers(max(-2, 1 - inner), 4))
+        high = data.draw(st.integers(max(-2, reach - inner - low), max(4, reach - inner - low)))
+        reversal = data.draw(st.sampled_from([0, 0, 0, 1]))
+        windows.append((size, f"{low}_{high}", base, apart, stride, reversal))
+        sizes.append((count, size, (inner + low + high - reach) // stride + 1))
+    window = " ".join(
+        f"{key}={'x'.join(map(str, values))}"
+        for key, values in zip(keys, zip(*windows, strict=True), strict=True)
+    )
+    arrays = (
+        {"b": 36 * by_batch, "f": features * by_feature},
+        {"i": features, "o": outputs * by_feature * by_batch},
+        {"b": 36, "f": outputs * by_feature * by_batch},
+    )
+    in_any_order = data.draw(st.sampled_from([False, False, True]))
+    shapes: list[str] = []
+    labels: list[str] = []
+    for at, array_ in enumerate(arrays):
+        dims = {**array_, **{str(d): extents[at] for d, extents in enumerate(sizes)}}
+        order = sorted(dims, key="b01iof".index)
+        if in_any_order:
+            order = data.draw(st.permutations(order))
+            shapes.append(_shape("f32", [dims[d] for d in order], data))
+        else:
+            shapes.append(f"f32[{','.join(str(dims[d]) for d in order)}]")
+        labels.append("".join(order))
+    left, right, own = shapes
+    agrees(
+        f"{own} convolution({left} x, {right} y), window={{{window}}}, "
+        f"dim_labels={labels[0]}_{labels[1]}->{labels[2]}, "
+        f"feature_group_count={by_feature}, batch_group_count={by_batch}"
+    )
+
+
 def test_windows_along_a_line_of_rows_in_two_axes() -> None:
     """Found as such only after axes were put in order: lines are copied for rows of one axis."""
     agrees(
@@ -349,6 +397,14 @@ ENTRY e {
 @pytest.mark.parametrize(
     "text",
     [
+        (
+            "f32[2,11,13,5] convolution(f32[2,5,4,3] x, f32[3,4,3,5] y), "
+            "window={size=3x4 pad=2_2x3_3 lhs_dilate=2x3}, dim_labels=b01f_01io->b01f"
+        ),
+        (
+            "f32[40,13,5] convolution(f32[40,4,3] x, f32[4,3,5] y), "
+            "window={size=4 pad=3_3 lhs_dilate=3}, dim_labels=b0f_0io->b0f"
+        ),
         (
             "f32[2,20,11,6] convolution(f32[2,5,6,6] x, f32[20,5,3,3] y), "
             "window={size=3x3 pad=1_1x1_1 lhs_dilate=2x1}, dim_labels=bf01_oi01->bf01"

@@ -269,12 +269,7 @@ class Reader:
         b, places = self.b, Places(self.b, lanes)
         total = Coordinate(0)
         for axis, factor in index.terms:
-            term = coordinates[axis]
-            if factor > 0:
-                scaled = places.scaled(term, factor)
-            else:
-                scaled = Coordinate(b.sub(0, b.mul(term.base, -factor)), term.stride * factor)
-            total = places.sum(total, scaled)
+            total = places.sum(total, places.scaled(coordinates[axis], factor))
         if index.offset:
             total = places.shifted(total, index.offset)
         if not index.is_checked or (self.is_inside and not total.uniform):

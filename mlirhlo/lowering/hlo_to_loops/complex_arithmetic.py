@@ -12,7 +12,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import lanes_of
-from mlirhlo.lowering.hlo_to_loops.math_numbers import INFINITY, Numbers, extended, rounded
+from mlirhlo.lowering.hlo_to_loops.math_numbers import INFINITY, Numbers
 
 Pair: TypeAlias = "tuple[SSAValue, SSAValue]"
 """Real and imaginary part."""
@@ -127,24 +127,6 @@ def plain_size(n: Numbers, x: Pair) -> SSAValue:
     root = n.sqrt(n.fma(a, a, n.mul(b, b)))
     either = n.b.ori(is_infinite(n, a), is_infinite(n, b))
     return n.select(either, n.c(INFINITY), root)
-
-
-def single_size(n: Numbers, x: Pair) -> SSAValue:
-    """|x| of f32 parts: their squares are added in f64, the root is taken in f32, which takes half as long.
-
-    Parts are scaled by a power of two, so that the sum neither overflows nor vanishes in f32.
-    """
-    k = n.b
-    greater = greater_size(n, *x)
-    field = k.shrui(n.bits(greater), n.i(n.mantissa))
-    field = k.integer(arith.MaxSIOp, k.integer(arith.MinSIOp, field, n.i(2 * n.bias - 1)), n.i(1))
-    scale = n.real(k.shli(k.subi(n.i(2 * n.bias), field), n.i(n.mantissa)))
-    back = n.real(k.shli(field, n.i(n.mantissa)))
-    a, b = (extended(k, n.mul(part, scale)) for part in x)
-    wide = Numbers(k, a.type)
-    root = n.sqrt(rounded(k, wide.fma(a, a, wide.mul(b, b))))
-    either = k.ori(is_infinite(n, x[0]), is_infinite(n, x[1]))
-    return n.select(either, n.c(INFINITY), n.mul(root, back))
 
 
 def plain_sign(n: Numbers, x: Pair) -> Pair:

@@ -51,12 +51,6 @@ def _in_double(function: Callable[..., tuple[SSAValue, ...]]) -> Function:
     return emit
 
 
-def _size(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
-    ((re, im),) = operands
-    n = Numbers(b, re.type)
-    return ((arithmetic.single_size if n.is_f32 else arithmetic.size)(n, (re, im)),)
-
-
 def _in_double_or_plainly(
     function: Callable[..., tuple[SSAValue, ...]], plain: Callable[..., tuple[SSAValue, ...]]
 ) -> Function:
@@ -69,6 +63,14 @@ def _in_double_or_plainly(
     return emit
 
 
+def _size(n: Numbers, x: arithmetic.Pair) -> tuple[SSAValue]:
+    return (arithmetic.size(n, x),)
+
+
+def _plain_size(n: Numbers, x: arithmetic.Pair) -> tuple[SSAValue]:
+    return (arithmetic.plain_size(n, x),)
+
+
 COMPLEX: Mapping[str, Function] = {
     "add": _by_parts(FunctionBuilder.addf),
     "subtract": _by_parts(FunctionBuilder.subf),
@@ -76,7 +78,7 @@ COMPLEX: Mapping[str, Function] = {
     "multiply": _multiply,
     "maximum": _by_real_part("oge"),
     "minimum": _by_real_part("ole"),
-    "abs": _size,
+    "abs": _in_double_or_plainly(_size, _plain_size),
     **{name: _in_double(function) for name, function in FUNCTIONS.items()},
     "divide": _in_double_or_plainly(arithmetic.divide, arithmetic.plain_divide),
     "sign": _in_double_or_plainly(arithmetic.sign, arithmetic.plain_sign),

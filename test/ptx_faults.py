@@ -369,7 +369,60 @@ INIT = f"{FIRST} @%p1 mbarrier.init.shared.b64 [bar], 1; bar.sync 0;"
 START = f"{INIT} @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], 256; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [bar];"
 WAIT = "W: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra W;"
 STORE = f"{FIRST} @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+FILLED = "st.shared.u32 [%r7], %r1; fence.proxy.async; bar.sync 0;"
+SEND = "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 256; cp.async.bulk.commit_group;"
+OVERWRITTEN = (
+    Fault(
+        "a thread writes what a bulk copy may still read",
+        "HLO0776",
+        f"{FIRST} {FILLED} {SEND} @@ bar.sync 0; st.shared.u32 [%r7], 7;",
+        "",
+        "cp.async.bulk.wait_group.read 0;",
+        places=2,
+    ),
+    Fault(
+        "the thread of a bulk copy writes what it may still read",
+        "HLO0776",
+        f"{FIRST} {FILLED} {SEND} @@ @%p1 st.shared.u32 [tile], 7;",
+        "",
+        "cp.async.bulk.wait_group.read 0;",
+        places=2,
+    ),
+    Fault(
+        "a wait leaves the bulk copy whose source is written",
+        "HLO0776",
+        f"{FIRST} {FILLED} {SEND} cp.async.bulk.wait_group.read @@; bar.sync 0; st.shared.u32 [%r7], 7;",
+        "1",
+        "0",
+        places=2,
+    ),
+    Fault(
+        "a bulk copy goes to what another may still read",
+        "HLO0776",
+        f"{INIT} {FILLED} {SEND} @@ @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], 256; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [bar]; cp.async.bulk.wait_group 0; {WAIT}",
+        "",
+        "cp.async.bulk.wait_group 0;",
+        places=2,
+    ),
+    Fault(
+        "atomic updates of what a bulk copy may still read",
+        "HLO0776",
+        f"{FIRST} {FILLED} {SEND} @@ bar.sync 0; red.shared.add.u32 [%r7], 1;",
+        "",
+        "cp.async.bulk.wait_group.read 0;",
+        places=2,
+    ),
+    Fault(
+        "a thread writes global memory that a bulk copy may still read",
+        "HLO0777",
+        f"{START} @@ st.global.u32 [%rd3], 7; {WAIT}",
+        "",
+        WAIT.replace("W", "V") + " bar.sync 0;",
+        places=2,
+    ),
+)
 COPIES = (
+    *OVERWRITTEN,
     Fault(
         "a copy is not waited for",
         "HLO0779",

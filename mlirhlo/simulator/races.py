@@ -1,7 +1,8 @@
 """Races: two accesses of different threads to one location, one a write, with nothing that orders them.
 
 Every granule of memory remembers its last write, its last atomic access, and two reads, each as one stamp:
-thread, clock of its warp (`clocks`), instruction.
+thread, clock of its warp (`clocks`), instruction. Beside them stands the stamp of a bulk copy that is under way and
+may still read the granule: until the copy has been waited for, no barrier orders a write after it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class Races:
         self.written = (count, 0)
         """The first and last granule that threads wrote."""
         self.atomics = np.zeros(count if self.has_atomics else 0, np.uint64)
+        self.copied = np.zeros(count if code.is_async else 0, np.uint64)
+        """Stamps of the bulk copies under way, at what they read."""
+        self.copies = 0
+        """How many bulk copies are under way."""
         self.locations: dict[int, Known] = {}
         self.blocks: list[NDArray[np.int64]] = []
         self.first_lanes = [0]
@@ -67,6 +72,7 @@ class Races:
                 array[part] = 0
             if self.has_atomics:
                 self.atomics[part] = 0
+            self.copied[part] = 0
             if self.generic is not None:
                 self.generic[part] = 0
         self.renew()
@@ -114,6 +120,8 @@ class Races:
         self._compare(self.writes[places], stamps, places, "writes", "writes")
         self._compare(self.reads[places], stamps, places, "reads", "writes")
         self._compare(self.more_reads[places], stamps, places, "reads", "writes")
+        if self.copies:
+            self._compare_copies(places, stamps)
         if self.has_atomics:
             self._compare(self.atomics[places], stamps, places, "updates atomically", "writes")
         self.writes[places] = stamps
@@ -139,6 +147,8 @@ class Races:
         places, stamps = self._stamp(index, size, lanes)
         self._compare(self.writes[places], stamps, places, "writes", "accesses atomically")
         self._compare(self.reads[places], stamps, places, "reads", "accesses atomically")
+        if self.copies:
+            self._compare_copies(places, stamps)
         self.atomics[places] = stamps
 
     def strong_read(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
@@ -164,6 +174,37 @@ class Races:
             if writes:
                 self.renew()
 
+    def copy_begins(
+        self, source: NDArray[np.int64], to: NDArray[np.int64], size: int, lane: int
+    ) -> tuple[Array, Array]:
+        """A bulk copy begins: it may read `source`, and write `to`, from now on; returns what `copy_reads` expects."""
+        if self.copies:
+            self._compare_copies(*self._stamp(to, size, np.full(len(to), lane)))
+        places, stamps = self._stamp(source, size, np.full(len(source), lane))
+        self.copied[places] = stamps
+        self.copies += 1
+        return places, stamps
+
+    def copy_reads(self, places: Array, stamps: Array) -> None:
+        """A bulk copy has been waited for, and has read its source."""
+        self.copied[places[self.copied[places] == stamps]] = 0
+        self.copies -= 1
+
+    def _compare_copies(self, places: Array, stamps: Array) -> None:
+        """Reports writes to what a bulk copy under way may still read."""
+        numbers = np.flatnonzero(self.copied[places])
+        if len(numbers):
+            one = numbers[0]
+            old, new = int(self.copied[places[one]]), int(stamps[one])
+            self._report(
+                old,
+                new,
+                int(places[one]),
+                "copies",
+                "writes",
+                "wait for the bulk copy before the write",
+            )
+
     def _compare(self, before: Array, now: Array, places: Array, earlier: str, later: str) -> None:
         suspects = ((before ^ now) >> THREAD_SHIFT != 0) & (before != 0)
         if not suspects.any():
@@ -186,7 +227,15 @@ class Races:
             one = wrong[0]
             self._report(int(old[one]), int(new[one]), int(places[numbers[one]]), earlier, later)
 
-    def _report(self, old: int, new: int, place: int, earlier: str, later: str) -> None:
+    def _report(
+        self,
+        old: int,
+        new: int,
+        place: int,
+        earlier: str,
+        later: str,
+        remedy: str = "put a barrier between the two, or make both atomic",
+    ) -> None:
         first, second = (old & int(PC_MASK)) - 1, (new & int(PC_MASK)) - 1
         launch = self.launch
         key = ("race", min(first, second), max(first, second))
@@ -202,7 +251,7 @@ class Races:
                 f"which {self.thread(old)} {earlier} with nothing that orders the two",
                 launch.place(second),
                 notes=(("the other access is", launch.place(first)),),
-                help="put a barrier between the two, or make both atomic",
+                help=remedy,
             ),
         )
 

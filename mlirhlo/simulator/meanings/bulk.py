@@ -140,9 +140,7 @@ def _start(
     one = np.array([lane])
     group = transfers.committed.get(lane, 0)
     if done.barrier is None:
-        transfers.pending.append(
-            Transfer(cohort.pc, lane, to, source, unit, size, None, group, **more)
-        )
+        transfers.start(Transfer(cohort.pc, lane, to, source, unit, size, None, group, **more))
         return
     address = done.barrier(cohort, one)
     place = int(TRANSLATIONS["shared"](cohort, one, address, 8)[0])
@@ -154,7 +152,7 @@ def _start(
         _targets(cohort, lane, mask, base), _targets(cohort, lane, mask, place), strict=True
     ):
         moved = np.where(to >= 0, to + (target - base), -1)
-        transfers.pending.append(
+        transfers.start(
             Transfer(cohort.pc, lane, moved, source, unit, size, barrier, group, **more)
         )
 

@@ -42,6 +42,8 @@ class Transfer:
     barrier: int | None
     """Index of the mbarrier; None for a bulk group."""
     group: int = 0
+    reading: tuple[Array, Array] | None = None
+    """What `Races.copy_begins` returned."""
     reduction: tuple[str, Any] | None = None
     fill: int = 0
 
@@ -53,6 +55,14 @@ class Transfers:
     cohort: Cohort
     committed: dict[int, int] = field(default_factory=dict[int, int])
     pending: list[Transfer] = field(default_factory=list[Transfer])
+
+    def start(self, one: Transfer) -> None:
+        """Puts a copy under way."""
+        races = self.cohort.races
+        if races is not None:
+            source, to = one.source[one.source >= 0], one.to[one.to >= 0]
+            one.reading = races.copy_begins(source, to, one.unit, one.lane)
+        self.pending.append(one)
 
     def take(self, wanted: Callable[[Transfer], bool]) -> bool:
         """Completes some copies, in the order in which they began; whether there were any."""
@@ -76,6 +86,8 @@ class Transfers:
         view = arena.view(np.dtype(f"u{width}"), one.unit // width)
         rows = np.array(view[np.where(inside, one.source, 0) // one.unit])
         rows[~inside] = one.fill
+        if cohort.races is not None and one.reading is not None:
+            cohort.races.copy_reads(*one.reading)
         if cohort.races is not None and inside.any():
             cohort.races.read(one.source[inside], one.unit, lanes)
         kept = one.to >= 0

@@ -30,6 +30,7 @@ _MEET = r"\tbar\.sync \t1, 128;\n"
 _BLOCK = r"\tbar\.sync \t0;\n"
 _FENCE = r"\tfence\.proxy\.async.*\n"
 _PRODUCTS = r"\twgmma\.wait_group.*\n"
+_READS = r"\tcp\.async\.bulk\.wait_group\.read.*\n"
 
 FAULTS = (
     Fault("add", "a copy is not waited for", _POLL, _HERE),
@@ -82,4 +83,11 @@ FAULTS = (
         r"\tst.shared.b32 [\2], \3;\n",
     ),
     Fault("scaled_copy", "a buffer is copied over while it is read", _POLL, _HERE),
+    Fault("scaled_copy", "a buffer is written while a copy reads it", _READS),
+    Fault(
+        "scaled_copy",
+        "too many copies are left to read",
+        _READS,
+        "\tcp.async.bulk.wait_group.read 2;\n",
+    ),
 )

@@ -1,6 +1,6 @@
 """Programs that are deep or wide in one way each, through every tool: calls go with the size, and the end is told.
 
-Each tool meets one form of program here, in turns; `-m sweep` runs every tool on every form.
+Each tool meets one form of program here, in turns; `tools/scaling.py --calls` runs every tool on every form.
 """
 
 from __future__ import annotations
@@ -69,11 +69,3 @@ def test_each_tool_on_one_form(form: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("form", "tool"), MENDED)
 def test_mended(form: str, tool: str, tmp_path: Path) -> None:
     check(form, tool, tmp_path)
-
-
-@pytest.mark.sweep
-@pytest.mark.slow
-@pytest.mark.parametrize("form", SHAPES)
-def test_each_tool_on_each_form(form: str, tmp_path: Path) -> None:
-    for tool in tools():
-        check(form, tool, tmp_path)

@@ -85,7 +85,7 @@ def test_what_index_maps_do_not_read_may_change(caplog: pytest.LogCaptureFixture
     assert not caplog.records
 
 
-@pytest.mark.parametrize(("fixed", "platform"), product((0, 1), ("interpreter", "cpu")))
+@pytest.mark.parametrize(("fixed", "platform"), list(product((0, 1), ("interpreter", "cpu"))))
 def test_a_block_that_no_dimension_of_the_grid_chooses(fixed: int, platform: str) -> None:
     """One buffer: the block is looked for in each step."""
 

@@ -115,9 +115,7 @@ class CollectiveCode:
         return b.load(table, [b.add(b.mul(buffer, self._word(words.COUNT)), member)])
 
     def _at(self, memory: SSAValue, offset: Index, type_: Attribute = BYTES) -> SSAValue:
-        b = self.b
-        sizes = [b.index(0)] if type_ == BYTES else []
-        return b.emit(memref.ViewOp, [memory, b.index(offset), *sizes], type_)
+        return self.code.at(memory, offset, type_)
 
     def _copy(self, source: SSAValue, at: Index, target: SSAValue, to: Index, size: int) -> None:
         """Copies so many bytes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
@@ -64,13 +65,11 @@ class StepCode:
         self.kernels = kernels
         self.bases: dict[Buffer, SSAValue] = {}
 
-    def at(self, source: SSAValue, offset: int, type_: Attribute) -> SSAValue:
-        """Memory as one of a type sees it, from a byte on."""
-        return self.b.emit(
-            memref.ViewOp,
-            [source, self.b.index(offset), *([self.b.index(0)] if type_ == BYTES else [])],
-            type_,
-        )
+    def at(self, source: SSAValue, offset: Index, type_: Attribute) -> SSAValue:
+        """Memory as one of a type sees it, from a byte on; sizes that are not known are not read."""
+        memory: Any = type_
+        sizes = [self.b.index(0)] * memory.get_shape().count(DYNAMIC_INDEX)
+        return self.b.emit(memref.ViewOp, [source, self.b.index(offset), *sizes], type_)
 
     def base(self, buffer: Buffer) -> SSAValue:
         """A buffer as bytes."""

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     Float32Type,
     Float64Type,
-    IntegerType,
     i1,
     i32,
     i64,
@@ -33,7 +32,7 @@ def _letter(type_: Attribute) -> str:
         return "r" if "3" in str(type_.addr_space) else "l"
     if type_ == i1:
         return "b"
-    if isinstance(type_, IntegerType) and type_.width.data == 64:
+    if type_ == i64:
         return "l"
     return "r" if type_ == i32 else "h"
 

@@ -36,6 +36,7 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
     "llvm.nvvm.membar.gl": ("void", ()),
     "llvm.nvvm.nanosleep": ("void", ("i32",)),
     "llvm.nvvm.membar.cta": ("void", ()),
+    "llvm.nvvm.div.full": ("float", ("float", "float")),
     "llvm.nvvm.ex2.approx.f": ("float", ("float",)),
     "llvm.nvvm.ex2.approx.ftz.f": ("float", ("float",)),
     **{

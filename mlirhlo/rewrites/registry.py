@@ -197,6 +197,7 @@ _BUILTIN: Mapping[str, str] = {
     "stablehlo-to-hlo": "stablehlo_to_hlo:StablehloToHloPass",
     "tuple-simplifier": "tuple_simplifier:TupleSimplifierPass",
     "gpu-fusion": "mlirhlo.lowering.gpu.fusion:GpuFusionPass",
+    "gpu-approximate-quotients": "mlirhlo.lowering.schedule.passes:GpuApproximateQuotientsPass",
     "gpu-flatten-columns": "mlirhlo.lowering.schedule.passes:GpuFlattenColumnsPass",
     "gpu-stage-rows": "mlirhlo.lowering.schedule.passes:GpuStageRowsPass",
     "gpu-map-columns": "mlirhlo.lowering.schedule.passes:GpuMapColumnsPass",

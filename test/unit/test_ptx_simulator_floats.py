@@ -283,3 +283,20 @@ def test_flushing_and_saturation() -> None:
     np.testing.assert_array_equal(found, np.array([1e-39, 0, 1e-30, 1, 0, 0], np.float32))
     found = apply("add.f32 %d, %a, %b;", "u32", ("f32", a.view(np.uint32)), one)
     assert found[-1] == 0x7FFFFFFF
+
+
+@pytest.mark.parametrize("form", ["full", "approx"])
+def test_approximate_quotients(form: str) -> None:
+    """Within two units in the last place of the quotient, and not always the nearest number, as on a card."""
+    a, b = values("f32"), values("f32")
+    usual = (np.abs(b) >= 2.0**-126) & (np.abs(b) <= 2.0**126)
+    if form == "approx":  # of other divisors it says nothing, or gives 0
+        b = np.where(usual | (b == 0) | ~np.isfinite(b), b, np.float32(3))
+    bits = (("f32", one.view(np.uint32)) for one in (a, b))
+    found = apply(f"div.{form}.f32 %d, %a, %b;", "f32", *bits).view(np.float32)
+    with np.errstate(all="ignore"):
+        nearest = (a.astype(np.float64) / b).astype(np.float32)
+        units = np.abs(found.astype(np.float64) - nearest) / np.spacing(np.abs(nearest))
+    same = (found == nearest) | (np.isnan(found) & np.isnan(nearest))
+    assert ((units <= 2) | same).all()
+    assert not same.all()

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
     DenseArrayBase,
+    IntegerAttr,
     NoneAttr,
     TensorType,
     i64,
@@ -28,6 +29,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR
 from mlirhlo.dialects.hlo.ops.base import Instruction
+
+ULP = "structured.ulp"
+"""An attribute of quotients of floats in bodies: units in the last place that they may be off; 1/2 without it."""
 
 
 class StructuredOp(IRDLOperation):
@@ -204,6 +208,11 @@ def _check_scalar(op: Operation, what: str) -> None:
         raise VerifyException(f"the {what} holds elementwise HLO instructions, not {op.name}")
     if sizes_of(op.output):
         raise VerifyException(f"the {what} works on scalars, not on {op.output.type}")
+    ulp = op.attributes.get(ULP)
+    if ulp is not None:
+        is_float = BY_MLIR[cast(Any, op.output.type).element_type].is_float
+        if op.opcode.name != "divide" or not is_float or not isinstance(ulp, IntegerAttr):
+            raise VerifyException(f"{ULP} is an integer, of quotients of floats in the {what}")
 
 
 SCALAR_OPS = frozenset({"hlo.bitcast_convert", "hlo.constant"})

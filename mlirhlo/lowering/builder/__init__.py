@@ -18,6 +18,7 @@ scalars or vectors, and every arithmetic method takes both.
 
 from mlirhlo.lowering.builder.function import Choice, FunctionBuilder, Loop
 from mlirhlo.lowering.builder.types import (
+    APPROXIMATE,
     EXACT,
     FROM_ANYWHERE,
     IN_PLACE,
@@ -38,6 +39,7 @@ from mlirhlo.lowering.builder.types import (
 )
 
 __all__ = [
+    "APPROXIMATE",
     "EXACT",
     "FROM_ANYWHERE",
     "INDEX",

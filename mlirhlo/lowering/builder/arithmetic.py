@@ -55,12 +55,12 @@ class ArithmeticBuilder(BlockBuilder):
         """`x * y`."""
         return self._float(xarith.MulfOp, (x, y))
 
-    def divf(self, x: SSAValue, y: SSAValue) -> SSAValue:
+    def divf(self, x: SSAValue, y: SSAValue, flags: xarith.FastMathFlagsAttr = EXACT) -> SSAValue:
         """`x / y`; the product with `1 / y` where that is exact, of f32 and f64."""
         inverse = self._inverses.get(y)
         if inverse is not None:
             return self.mulf(x, self.constant(inverse, y.type))
-        return self._float(xarith.DivfOp, (x, y))
+        return self._float(xarith.DivfOp, (x, y), flags)
 
     def negf(self, x: SSAValue) -> SSAValue:
         """`-x`."""

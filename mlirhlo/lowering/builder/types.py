@@ -38,6 +38,8 @@ Index: TypeAlias = "SSAValue | int"
 """An index: a value, or a number known now."""
 
 EXACT = xarith.FastMathFlagsAttr("none")
+APPROXIMATE = xarith.FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
+"""Within two units in the last place."""
 REASSOCIATE = xarith.FastMathFlagsAttr([FastMathFlag.REASSOC])
 NO_OVERFLOW = xarith.IntegerOverflowAttr("none")
 _MOST = 1 << 12

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import gcd, prod
 from typing import Any, cast
 
-from xdsl.dialects import gpu, math, memref
+from xdsl.dialects import arith, gpu, math, memref
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
@@ -261,6 +262,15 @@ def _exp2(to: _Kernel, op: math.Exp2Op) -> None:
     to.values[op.result] = intrinsic(to, "llvm.nvvm.ex2.approx.f", [operand], f32)
 
 
+def _quotient(to: _Kernel, op: arith.DivfOp) -> None:
+    """Approximate ones of f32 by the instruction that divides within two units in the last place."""
+    operands = [to.values[v] for v in (op.lhs, op.rhs)]
+    if operands[0].type == f32 and FastMathFlag.APPROX_FUNC in op.fastmath.data:
+        to.values[op.result] = intrinsic(to, "llvm.nvvm.div.full", operands, f32)
+    else:
+        LOOPS["arith.divf"](to, op)
+
+
 def _shift_flags(cls: type[Operation]) -> dict[str, Attribute]:
     return {"overflowFlags": IntegerAttr(0, i32)} if cls is xllvm.ShlOp else {}
 
@@ -352,6 +362,7 @@ HANDLERS: Mapping[str, Handler] = {
             "gpu.return": _return,
             "func.return": _return,
             "math.exp2": _exp2,
+            "arith.divf": _quotient,
             "arith.shli": _wide_shift(xllvm.ShlOp),
             "arith.shrui": _wide_shift(xllvm.LShrOp),
             "memref.load": _load,

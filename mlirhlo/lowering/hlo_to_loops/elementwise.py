@@ -19,7 +19,8 @@ from mlirhlo.dialects.hlo.element_types import PRED
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import FunctionBuilder, element_of
+from mlirhlo.dialects.structured.base import ULP
+from mlirhlo.lowering.builder import APPROXIMATE, FunctionBuilder, element_of
 from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Emitter, Place, emits
@@ -259,12 +260,16 @@ _divided = _by_kind("divide", FunctionBuilder.divf, _divide)
 
 @emits("divide")
 def _quotient(e: Elements, op: Instruction, place: Place) -> Value:
-    """In loops over what is in the first cache, by a divisor that stays, without dividing."""
+    """Approximate where that is allowed; in loops over what is in the first cache, by a divisor that stays, without
+    dividing."""
     element = element_type(op.inputs[0])
-    if not (e.divides and e.lanes and element.is_float and element.bits <= 32):
+    is_approximate = ULP in op.attributes
+    is_product = e.divides and e.lanes
+    if not (is_approximate or is_product) or not element.is_float or element.bits > 32:
         return _divided(e, op, place)
     x, y = (widened(e.b, e.at(o, place)[0], element) for o in op.inputs)
-    return (narrowed(e.b, quotient(e, x, y), element),)
+    result = e.b.divf(x, y, APPROXIMATE) if is_approximate else quotient(e, x, y)
+    return (narrowed(e.b, result, element),)
 
 
 _arithmetic("remainder", FUNCTIONS["remainder"], _remainder)

@@ -16,6 +16,7 @@ from mlirhlo.lowering.schedule.contractions import map_contractions
 from mlirhlo.lowering.schedule.flat_columns import flatten_columns
 from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
 from mlirhlo.lowering.schedule.persistent_rows import persist_rows
+from mlirhlo.lowering.schedule.quotients import approximate_quotients
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
 from mlirhlo.lowering.schedule.staged_rows import stage_rows
 from mlirhlo.lowering.schedule.transposes import map_transposes
@@ -191,7 +192,25 @@ class GpuVectorizePass(_SchedulePass):
         vectorize(kernel)
 
 
+@dataclass(frozen=True)
+class GpuApproximateQuotientsPass(_SchedulePass):
+    """Lets quotients be off by two units in the last place where an operand is rounded anyhow, as an exponential is.
+
+    Before:  `%e = hlo.exponential %x`, `%q = hlo.divide %e, %s`
+    After:   `%q = hlo.divide %e, %s {structured.ulp = 2 : i64}`
+    Keeps: results, but for rounding of what is rounded already. Needs: nothing to have run.
+    """
+
+    name = "gpu-approximate-quotients"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        del gpu
+        approximate_quotients(kernel)
+
+
 SCHEDULE_PASSES: tuple[type[_SchedulePass], ...] = (
+    GpuApproximateQuotientsPass,
     GpuMapRowsPass,
     GpuStageRowsPass,
     GpuPersistRowsPass,

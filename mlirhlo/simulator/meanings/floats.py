@@ -231,16 +231,18 @@ def test_property(assembler: Assembler) -> Run:
 
 
 def approximate_division(assembler: Assembler) -> Run:
-    """`div.approx` and `div.full`: within two units in the last place."""
+    """`div.approx` and `div.full`: the dividend times the reciprocal, each rounded, so within two units in the last
+    place. `div.full` scales both operands where the reciprocal would be subnormal or infinite."""
     full = assembler.has("full")
+    one, low, high = np.float32(1), np.float32(2.0**-126), np.float32(2.0**126)
 
     def function(a: Array, b: Array) -> Array:
-        result = a / b
+        is_huge = (np.abs(b) > high) & np.isfinite(b)
         if not full:
-            # The reciprocal of a divisor above 2**126 is flushed.
-            huge = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
-            result = np.where(huge, np.where(np.isinf(a), np.nan, np.copysign(0, result)), result)
-        return result.astype(np.float32)
+            return a * np.where(is_huge, np.copysign(np.float32(0), b), one / b)
+        small = np.where(np.abs(b) < low, np.float32(2.0**24), one)
+        scale = np.where(is_huge, np.float32(0.25), small)
+        return (a * scale) * (one / (b * scale))
 
     return apply(assembler, "f32", finished(assembler, function, "f32"))
 

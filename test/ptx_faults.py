@@ -285,6 +285,44 @@ atom.global.add.u32 %r8, [%rd1], 1; setp.ne.u32 %p2, %r8, 1; @%p2 bra E; membar.
         places=2,
     ),
 )
+ARRIVALS = (
+    Fault(
+        "a warp that only arrives reads what others wrote before they waited",
+        "HLO0776",
+        f"{NEXT} setp.lt.u32 %p1, %r1, 32; @%p1 @@ 1, 64; @!%p1 st.shared.u32 [%r7], %r1; @!%p1 bar.sync 1, 64; @%p1 ld.shared.u32 %r9, [%r8];",
+        "bar.arrive",
+        "bar.sync",
+        places=2,
+    ),
+    Fault(
+        "a warp writes after it has arrived",
+        "HLO0776",
+        f"{NEXT} setp.lt.u32 %p1, %r1, 32; @@ @!%p1 bar.sync 1, 64; @!%p1 ld.shared.u32 %r9, [%r8];",
+        "@%p1 bar.arrive 1, 64; @%p1 st.shared.u32 [%r7], %r1;",
+        "@%p1 st.shared.u32 [%r7], %r1; @%p1 bar.arrive 1, 64;",
+        places=2,
+    ),
+    Fault(
+        "the last block with a fence of its own block",
+        "HLO0777",
+        """
+st.global.u32 [%rd3+16], %r1; bar.sync 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra E; membar.@@;
+atom.global.add.u32 %r8, [%rd1], 1; setp.ne.u32 %p2, %r8, 1; @%p2 bra E; membar.gl; ld.global.u32 %r9, [%rd1+16]; ld.global.u32 %r9, [%rd1+272]; E:""",
+        "cta",
+        "gl",
+        grid=2,
+        places=2,
+    ),
+    Fault(
+        "a relaxed flag",
+        "HLO0777",
+        "setp.eq.u32 %p1, %r4, 0; setp.eq.u32 %p2, %r4, 64; @%p1 st.global.u32 [%rd1+4], 7; @%p1 st.@@.gpu.global.u32 [%rd1], 1; @!%p2 bra E; L: ld.acquire.gpu.global.u32 %r8, [%rd1]; setp.eq.u32 %p3, %r8, 0; @%p3 bra L; ld.global.u32 %r9, [%rd1+4]; E:",
+        "relaxed",
+        "release",
+        grid=2,
+        places=2,
+    ),
+)
 BARRIERS = (
     Fault(
         "a barrier in a branch of a warp",
@@ -421,8 +459,99 @@ OVERWRITTEN = (
         places=2,
     ),
 )
+LOAD_BULK = "@%p1 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], 256; @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 256, [bar];"
+UNDER_WAY = (
+    Fault(
+        "a copy over old values is not waited for",
+        "HLO0776",
+        "st.shared.u32 [%r7], %r1; cp.async.ca.shared.global [%r7], [%rd3], 4; cp.async.commit_group; @@ ld.shared.u32 %r8, [%r7];",
+        "",
+        "cp.async.wait_group 0;",
+        places=2,
+    ),
+    Fault(
+        "a copy over a word that was read, and a barrier after it",
+        "HLO0776",
+        f"{NEXT} st.shared.u32 [%r7], %r1; bar.sync 0; ld.shared.u32 %r9, [%r8]; @@ cp.async.ca.shared.global [%r7], [%rd3], 4; bar.sync 0; cp.async.wait_all;",
+        "",
+        "bar.sync 0;",
+        places=2,
+    ),
+    Fault(
+        "a bulk copy over old values is not waited for",
+        "HLO0776",
+        f"{INIT} {FILLED} {LOAD_BULK} @@ ld.shared.u32 %r8, [%r7]; {WAIT}",
+        "",
+        WAIT.replace("W", "V"),
+        places=2,
+    ),
+    Fault(
+        "a bulk copy over what others read, and a barrier after it",
+        "HLO0776",
+        f"{INIT} {FILLED} ld.shared.u32 %r8, [%r7]; @@ {LOAD_BULK} bar.sync 0; {WAIT}",
+        "",
+        "bar.sync 0;",
+        places=2,
+    ),
+    Fault(
+        "global memory is read when a bulk copy has only read its source",
+        "HLO0777",
+        f"{FIRST} {FILLED} {SEND} cp.async.bulk.wait_group@@ 0; bar.sync 0; ld.global.u32 %r8, [%rd3];",
+        ".read",
+        "",
+        places=2,
+    ),
+    Fault(
+        "the thread of a bulk copy that has only read its source reads the result",
+        "HLO0777",
+        f"{FIRST} {FILLED} {SEND} cp.async.bulk.wait_group@@ 0; @%p1 ld.global.u32 %r8, [%rd1];",
+        ".read",
+        "",
+        places=2,
+    ),
+    Fault(
+        "a flag is set when a bulk copy has only read its source",
+        "HLO0777",
+        f"setp.eq.u32 %p1, %r4, 0; setp.eq.u32 %p2, %r4, 64; {FILLED} @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1+256], [tile], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group@@ 0; fence.proxy.async; @%p1 st.release.gpu.global.u32 [%rd1], 1; @!%p2 bra E; L: ld.acquire.gpu.global.u32 %r8, [%rd1]; setp.eq.u32 %p3, %r8, 0; @%p3 bra L; ld.global.u32 %r9, [%rd1+256]; E:",
+        ".read",
+        "",
+        grid=2,
+        places=2,
+    ),
+    Fault(
+        "a bulk copy reads what another has not written yet",
+        "HLO0777",
+        f"{FIRST} {INIT} {FILLED} {SEND} cp.async.bulk.wait_group@@ 0; {LOAD_BULK} {WAIT}",
+        ".read",
+        "",
+        places=2,
+    ),
+    Fault(
+        "global memory that a bulk reduction may still update is read",
+        "HLO0777",
+        f"{FIRST} {FILLED} @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [tile], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group@@ 0; bar.sync 0; ld.global.u32 %r8, [%rd3];",
+        ".read",
+        "",
+        places=2,
+    ),
+    Fault(
+        "the block ends while a bulk copy may still read its memory",
+        "HLO0775",
+        f"{FIRST} {FILLED} {SEND} @@",
+        "",
+        "cp.async.bulk.wait_group.read 0;",
+    ),
+    Fault(
+        "the block ends while a bulk copy may still write its memory",
+        "HLO0775",
+        f"{INIT} {LOAD_BULK} @@",
+        "",
+        WAIT,
+    ),
+)
 COPIES = (
     *OVERWRITTEN,
+    *UNDER_WAY,
     Fault(
         "a copy is not waited for",
         "HLO0779",
@@ -613,7 +742,36 @@ MBARRIERS = (
         "0",
     ),
 )
+ZEROS = "st.shared.u32 [%r7], 0; fence.proxy.async; bar.sync 0; mov.b64 %rd10, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r8, %r9, %r10, %r11}, %rd10, 0, 1, 1, 0; wgmma.commit_group.sync.aligned;"
+"""A product of zeros at the start of shared memory."""
 PRODUCTS = (
+    Fault(
+        "an operand is overwritten while a product may still read it",
+        "HLO0776",
+        f"{ZEROS} wgmma.wait_group.sync.aligned @@; bar.sync 0; st.shared.u32 [%r7], 7; wgmma.wait_group.sync.aligned 0;",
+        "1",
+        "0",
+        block=128,
+        places=2,
+    ),
+    Fault(
+        "a bulk copy goes to what a product may still read",
+        "HLO0776",
+        f"{INIT} {ZEROS} wgmma.wait_group.sync.aligned @@; bar.sync 0; {LOAD_BULK} {WAIT} wgmma.wait_group.sync.aligned 0;",
+        "1",
+        "0",
+        block=128,
+        places=2,
+    ),
+    Fault(
+        "operands are released before their product has been waited for",
+        "HLO0776",
+        f"{FIRST} @%p1 mbarrier.init.shared.b64 [bar], 128; bar.sync 0; setp.lt.u32 %p3, %r1, 128; @!%p3 bra L; {ZEROS.replace('bar.sync 0', 'bar.sync 1, 128')} @@ bra E; L: {WAIT} setp.eq.u32 %p4, %r1, 128; @%p4 st.shared.u32 [tile], 7; E:",
+        "mbarrier.arrive.shared.b64 %rd11, [bar]; wgmma.wait_group.sync.aligned 0;",
+        "wgmma.wait_group.sync.aligned 0; mbarrier.arrive.shared.b64 %rd11, [bar];",
+        block=160,
+        places=2,
+    ),
     Fault(
         "a product without a fence",
         "HLO0786",
@@ -708,11 +866,12 @@ TENSORS = (
     ),
     Fault(
         "an operand overwritten under a product",
-        "HLO0796",
+        "HLO0776",
         f"{TENSOR_MEMORY} {PRODUCT} @%p6 st.shared.u32 [%r7+@@], 0x3c003c00; {COMMIT} {AWAIT} {LOAD} {FREE}",
         "0",
         "512",
         block=128,
+        places=2,
     ),
     Fault(
         "a product of what no fence has passed on",
@@ -735,7 +894,66 @@ TENSORS = (
         block=128,
     ),
 )
+MEET = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+PEER = "mov.u32 %r8, %cluster_ctarank; setp.eq.u32 %p1, %r8, 1; mapa.shared::cluster.u32 %r9, %r7, 0; mov.u32 %r12, bar; mapa.shared::cluster.u32 %r12, %r12, 0;"
+"""The same word, and the mbarrier, of the first block; %p1 in the second."""
 CLUSTERS = (
+    Fault(
+        "the last wait for the cluster is missing",
+        "HLO0775",
+        f"st.shared.u32 [%r7], %r1; {MEET} {PEER} @%p1 ld.shared::cluster.u32 %r10, [%r9]; barrier.cluster.arrive.aligned; @@",
+        "",
+        "barrier.cluster.wait.aligned;",
+        grid=2,
+        options={"cluster": 2},
+    ),
+    Fault(
+        "an atomic update of a block that may have ended",
+        "HLO0775",
+        f"st.shared.u32 [%r7], %r1; {MEET} {PEER} @%p1 atom.shared::cluster.add.u32 %r10, [%r9], 1; @@",
+        "",
+        MEET,
+        grid=2,
+        options={"cluster": 2},
+    ),
+    Fault(
+        "an arrival at the mbarrier of a block that may have ended",
+        "HLO0775",
+        f"setp.eq.u32 %p3, %r1, 0; @%p3 mbarrier.init.shared.b64 [bar], 64; {MEET} {PEER} @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r12]; @@",
+        "",
+        MEET,
+        grid=2,
+        options={"cluster": 2},
+    ),
+    Fault(
+        "another block's word after an arrival alone",
+        "HLO0776",
+        f"st.shared.u32 [%r7], %r1; barrier.cluster.arrive.aligned; @@ {PEER} @%p1 ld.shared::cluster.u32 %r10, [%r9]; {MEET}",
+        "",
+        "barrier.cluster.wait.aligned;",
+        grid=2,
+        options={"cluster": 2},
+        places=2,
+    ),
+    Fault(
+        "another block's word after a relaxed arrival",
+        "HLO0776",
+        f"st.shared.u32 [%r7], %r1; barrier.cluster.arrive@@.aligned; barrier.cluster.wait.aligned; {PEER} @%p1 ld.shared::cluster.u32 %r10, [%r9]; {MEET}",
+        ".relaxed",
+        "",
+        grid=2,
+        options={"cluster": 2},
+        places=2,
+    ),
+    Fault(
+        "a bulk copy to a block that may have ended",
+        "HLO0775",
+        f"setp.eq.u32 %p3, %r1, 0; @%p3 mbarrier.init.shared.b64 [bar], 1; st.shared.u32 [%r7], %r1; fence.proxy.async; {MEET} {PEER} and.pred %p4, %p1, %p3; mov.u32 %r13, 0; mapa.shared::cluster.u32 %r14, %r5, %r13; not.pred %p6, %p1; and.pred %p5, %p3, %p6; @%p5 mbarrier.arrive.expect_tx.shared.b64 %rd10, [bar], 256; @%p4 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r14], [tile], 256, [%r12]; @%p1 bra E; @@ E: {MEET}",
+        "",
+        WAIT,
+        grid=2,
+        options={"cluster": 2},
+    ),
     Fault(
         "shared memory of a block that has ended",
         "HLO0775",
@@ -766,6 +984,15 @@ CLUSTERS = (
     ),
 )
 FAULTS = (
-    *(*OUT_OF_BOUNDS, *MISALIGNED, *UNINITIALISED, *RACES, *BARRIERS, *DEADLOCKS, *COLLECTIVES),
+    *(
+        *OUT_OF_BOUNDS,
+        *MISALIGNED,
+        *UNINITIALISED,
+        *RACES,
+        *ARRIVALS,
+        *BARRIERS,
+        *DEADLOCKS,
+        *COLLECTIVES,
+    ),
     *(*COPIES, *PROXIES, *MBARRIERS, *PRODUCTS, *TENSORS, *CLUSTERS),
 )

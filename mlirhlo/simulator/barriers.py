@@ -9,6 +9,7 @@ import numpy as np
 
 from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.simulator import lanes as sets
+from mlirhlo.simulator.clocks import BLOCK, DEVICE, Known, merge
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Barrier:
         default_factory=list[tuple[Lanes, Array, str, int]]
     )
     """Predicates of `bar.red`, the operation, the slot of the result."""
+    known: Known = field(default_factory=dict[int, "Array"])
+    """What those that wait learn: what was released by arrivals."""
     missing: list[tuple[int, Array]] = field(default_factory=list[tuple[int, Array]])
     """Instructions at which threads arrived without others of their warp, and these others."""
 
@@ -44,6 +47,8 @@ class Barriers:
     def __init__(self, cohort: Cohort) -> None:
         self.cohort = cohort
         self.open: dict[tuple[int, int], Barrier] = {}
+        self.completed: dict[int, Known] = {}
+        """What was released at the last barrier of each cluster, by its first block."""
 
     def arrive(
         self,
@@ -68,7 +73,7 @@ class Barriers:
             and numbers[0] < 16
         ):
             if cohort.races is not None:
-                cohort.races.barrier(slice(None), slice(None))
+                cohort.races.barrier()
             return None
         following = cohort.pc + 1
         result: list[tuple[int, Lanes]] = [] if waits else [(following, lanes)]
@@ -85,6 +90,8 @@ class Barriers:
             barrier.arrived += self._arrivals(group, barrier.expected is not None)
             barrier.lanes.append(group)
             barrier.pcs.append(cohort.pc)
+            if cohort.races is not None:
+                merge(barrier.known, cohort.races.arrive(group, BLOCK))
             if waits:
                 barrier.waiting.append((following, group))
             if vote is not None:
@@ -171,8 +178,8 @@ class Barriers:
                 barrier.pcs[-1],
             )
         if cohort.races is not None:
-            warps = np.unique(np.concatenate([sets.indices(one) for one in barrier.lanes]) // WARP)
-            cohort.races.barrier(block, warps - block * (cohort.block_lanes // WARP))
+            for _, group in barrier.waiting:
+                cohort.races.wait(group, barrier.known)
         if barrier.votes:
             self._vote(barrier)
         return barrier.waiting
@@ -199,8 +206,8 @@ class Barriers:
     def _cluster_blocks(self, first: int) -> Array:
         return np.arange(first, first + int(np.prod(self.cohort.launch.cluster)))
 
-    def arrive_cluster(self, lanes: Lanes) -> list[tuple[int, Lanes]]:
-        """Threads arrive at the barrier of their cluster; nobody waits yet."""
+    def arrive_cluster(self, lanes: Lanes, *, releases: bool) -> list[tuple[int, Lanes]]:
+        """Threads arrive at the barrier of their cluster, and do not wait yet."""
         size = int(np.prod(self.cohort.launch.cluster))
         result: list[tuple[int, Lanes]] = []
         for cluster, group in sets.split(lanes, self.cohort.block_of[lanes] // size):
@@ -208,6 +215,8 @@ class Barriers:
             barrier.arrived += sets.size(group)
             barrier.lanes.append(group)
             barrier.pcs.append(self.cohort.pc)
+            if self.cohort.races is not None and releases:
+                merge(barrier.known, self.cohort.races.arrive(group, DEVICE))
             result += self._complete_cluster(int(cluster) * size)
         return result
 
@@ -226,6 +235,7 @@ class Barriers:
             done, waiting = sets.narrow(group, ~inside), sets.narrow(group, inside)
             if done is not None:
                 result.append((self.cohort.pc + 1, done))
+                self._learn(int(cluster) * size, done)
             if waiting is not None and barrier is not None:
                 barrier.waiting.append((self.cohort.pc + 1, waiting))
         return result
@@ -237,9 +247,15 @@ class Barriers:
         if barrier is None or barrier.arrived < int(cohort.block_live[blocks].sum()):
             return []
         del self.open[first, CLUSTER]
-        if cohort.races is not None:
-            cohort.races.cluster_barrier(blocks)
+        self.completed[first] = barrier.known
+        for _, group in barrier.waiting:
+            self._learn(first, group)
         return barrier.waiting
+
+    def _learn(self, cluster: int, lanes: Lanes) -> None:
+        """Threads have waited for the last barrier of their cluster."""
+        if self.cohort.races is not None and cluster in self.completed:
+            self.cohort.races.wait(lanes, self.completed[cluster])
 
     # Threads that wait for ever
 

@@ -25,6 +25,12 @@ Known: TypeAlias = dict[int, NDArray[np.int32]]
 """Counts of the warps of blocks, by number of the block."""
 
 
+def merge(known: Known, more: Known) -> None:
+    """Adds to what is known."""
+    for key, counts in more.items():
+        known[key] = np.maximum(known[key], counts) if key in known else counts
+
+
 class Clocks:
     """The clocks of one cohort."""
 
@@ -39,14 +45,10 @@ class Clocks:
         self.pending: list[list[tuple[int, Known]]] = [[] for _ in range(blocks)]
         self.locations = locations
 
-    def barrier(self, block: int | slice, warps: Array | slice) -> None:
-        """Warps of a block (of all blocks of a slice) met at a barrier."""
-        if isinstance(block, slice):
-            self._release(block, warps)
-            self.knows[block] = self.knows[block].max(axis=1)[:, None, :]
-            return
-        self._release(block, warps)
-        self.knows[block, warps] = self.knows[block, warps].max(axis=0)
+    def barrier(self) -> None:
+        """All warps of all blocks met, each those of its block."""
+        self._release(slice(None), slice(None))
+        self.knows[:] = self.knows.max(axis=1)[:, None, :]
 
     def _release(self, block: int | slice, warps: Array | slice) -> None:
         if isinstance(block, slice):
@@ -56,6 +58,29 @@ class Clocks:
             chosen = np.arange(self.warps)[warps]
             self.knows[block, chosen, chosen] = self.own[block, chosen]
         self.own[block, warps] += 1
+
+    def arrive(self, lanes: Lanes, reach: int) -> Known:
+        """Threads arrive at a barrier of a block or (`DEVICE`) cluster: what those that wait for it will know."""
+        known: Known = {}
+        for block, warps in self._blocks(lanes):
+            self._release(block, warps)
+            merge(known, {int(self.cohort.blocks[block]): self.knows[block, warps].max(axis=0)})
+            if reach >= DEVICE:
+                merge(known, self.remote[block])
+        return known
+
+    def wait(self, lanes: Lanes, known: Known) -> None:
+        """Threads have waited for a barrier at which others released `known`."""
+        for block, warps in self._blocks(lanes):
+            number = int(self.cohort.blocks[block])
+            if number in known:
+                self.knows[block, warps] = np.maximum(self.knows[block, warps], known[number])
+            merge(self.remote[block], {key: c for key, c in known.items() if key != number})
+
+    def _blocks(self, lanes: Lanes) -> list[tuple[int, Array]]:
+        """Blocks, each with warps of it."""
+        blocks, warps = np.divmod(np.unique(sets.indices(lanes) // WARP), self.warps)
+        return [(block, warps[blocks == block]) for block in np.unique(blocks).tolist()]
 
     def warp_barrier(self, lanes: Lanes) -> None:
         """Threads met others of their warp."""
@@ -104,11 +129,9 @@ class Clocks:
         self._release(block, np.array([warp]))
         known = self.locations.setdefault(place, {})
         number = int(self.cohort.blocks[block])
-        entries = {number if reach >= DEVICE else -1 - number: self.knows[block, warp].copy()}
+        merge(known, {number if reach >= DEVICE else -1 - number: self.knows[block, warp].copy()})
         if reach >= DEVICE:
-            entries.update(self.remote[block])
-        for key, counts in entries.items():
-            known[key] = np.maximum(known[key], counts) if key in known else counts
+            merge(known, self.remote[block])
 
     def learn(self, place: int, block: int, warp: int) -> None:
         """A warp acquires what was released at a location."""
@@ -121,10 +144,8 @@ class Clocks:
             if key in known:
                 np.maximum(self.knows[block, warp], known[key], out=self.knows[block, warp])
         if reach >= DEVICE:
-            mine = self.remote[block]
-            for key, counts in known.items():
-                if key >= 0 and key != number:
-                    mine[key] = np.maximum(mine[key], counts) if key in mine else counts
+            others = {key: c for key, c in known.items() if key >= 0 and key != number}
+            merge(self.remote[block], others)
 
     def ordered(
         self,

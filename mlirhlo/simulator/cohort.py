@@ -169,14 +169,21 @@ class Cohort:
         self.live -= sets.size(lanes)
         numbers, counts = np.unique(self.block_of[lanes], return_counts=True)
         self.block_live[numbers] -= counts
-        if self.races is not None and int(np.prod(self.launch.cluster)) > 1:
+        if self.races is not None:
             for block in numbers[self.block_live[numbers] == 0].tolist():
-                self.races.ended(block)
+                self._ended(block)
         waiting, self.parked = self.parked, {}
         for pc, group in waiting.items():
             self.add(pc, group)
         self.barriers.after_exit(numbers)
         return []
+
+    def _ended(self, block: int) -> None:
+        """A block has ended, and its shared memory is gone."""
+        if "transfers" in self.extra:
+            self.extra["transfers"].ended(block)
+        if self.races is not None and int(np.prod(self.launch.cluster)) > 1:
+            self.races.ended(block)
 
     def converge(self, lanes: Lanes, masks: int | None) -> tuple[Lanes | None, bool]:
         """

@@ -92,7 +92,8 @@ _ASYNC = frozenset({"wgmma", "tcgen05"})
 """Opcodes that read shared memory through the asynchronous proxy."""
 ATOMIC = frozenset({"atom", "red", "multimem"})
 ORDERS = frozenset({"acquire", "release", "acq_rel"})
-STRONG = frozenset({"volatile", "relaxed", "acquire", "release"})
+_ATOMICALLY = frozenset({"volatile", "relaxed", "acquire", "release", "reduce"})
+"""Modifiers of accesses that are strong, and of copies that add."""
 STACK_BYTES = 16 << 10
 """Local memory of a thread in a kernel with functions that call themselves."""
 _END = FlatInstruction(0, 0, None, guard_negated=False, opcode="ret", modifiers=(), operands=())
@@ -268,7 +269,7 @@ class Linker:
             max(self.local, STACK_BYTES) if recursive else self.local,
             functions,
             _granule(instructions),
-            any(op.opcode in ATOMIC or STRONG & set(op.modifiers) for op in instructions),
+            any(op.opcode in ATOMIC or _ATOMICALLY & set(op.modifiers) for op in instructions),
             any(op.opcode in SYNCHRONISING or ORDERS & set(op.modifiers) for op in instructions),
             any(op.opcode in _ASYNC or "bulk" in op.modifiers for op in instructions),
             assembler.returning,

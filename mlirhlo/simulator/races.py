@@ -1,8 +1,9 @@
 """Races: two accesses of different threads to one location, one a write, with nothing that orders them.
 
 Every granule of memory remembers its last write, its last atomic access, and two reads, each as one stamp:
-thread, clock of its warp (`clocks`), instruction. Beside them stands the stamp of a bulk copy that is under way and
-may still read the granule: until the copy has been waited for, no barrier orders a write after it.
+thread, clock of its warp (`clocks`), instruction. What copies write has the clock `UNDER_WAY`, which no thread
+knows, until the copy has been waited for. What copies and products may still read is counted (`PendingReads`): until
+they have been waited for, no barrier orders a write after them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.clocks import Clocks, Known
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
+from mlirhlo.simulator.pending_reads import PendingReads
 
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 THREAD_SHIFT, CLOCK_SHIFT = np.uint64(36), np.uint64(16)
 CLOCK_MASK, PC_MASK = np.uint64(0xFFFFF), np.uint64(0xFFFF)
+UNDER_WAY = CLOCK_MASK << CLOCK_SHIFT
+"""The clock of accesses that may still happen, in a stamp."""
+
+_MEET = "put a barrier between the two, or make both atomic"
+_WAIT = "wait for the copy or product before"
 
 
 class Races:
@@ -43,10 +50,9 @@ class Races:
         self.written = (count, 0)
         """The first and last granule that threads wrote."""
         self.atomics = np.zeros(count if self.has_atomics else 0, np.uint64)
-        self.copied = np.zeros(count if code.is_async else 0, np.uint64)
-        """Stamps of the bulk copies under way, at what they read."""
-        self.copies = 0
-        """How many bulk copies are under way."""
+        self.pending_reads = PendingReads(count if code.is_async else 0)
+        self.has_copies = False
+        """Whether a copy has begun."""
         self.locations: dict[int, Known] = {}
         self.blocks: list[NDArray[np.int64]] = []
         self.first_lanes = [0]
@@ -72,7 +78,7 @@ class Races:
                 array[part] = 0
             if self.has_atomics:
                 self.atomics[part] = 0
-            self.copied[part] = 0
+            self.pending_reads.clear(part)
             if self.generic is not None:
                 self.generic[part] = 0
         self.renew()
@@ -94,9 +100,14 @@ class Races:
     def read(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
         """A weak read."""
         places, stamps = self._stamp(index, size, lanes)
-        self._compare(self.writes[places], stamps, places, "writes", "reads")
-        if self.has_atomics:
-            self._compare(self.atomics[places], stamps, places, "updates atomically", "reads")
+        self._compare_read(places, stamps)
+        self._note_read(places, stamps)
+
+    def note_use(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
+        """A use of an object of another block, which may not have ended."""
+        self._note_read(*self._stamp(index, size, lanes))
+
+    def _note_read(self, places: Array, stamps: Array) -> None:
         before = self.reads[places]
         others = ((before ^ stamps) >> THREAD_SHIFT != 0) & (before != 0)
         if others.any():
@@ -106,29 +117,23 @@ class Races:
         if lost.any():
             self.more_reads[places[lost]] = stamps[lost]
 
+    def _compare_read(self, places: Array, stamps: Array) -> None:
+        self._compare(self.writes[places], stamps, places, "writes", "reads")
+        if self.has_atomics:
+            self._compare(self.atomics[places], stamps, places, "updates atomically", "reads")
+
     def write(
         self,
         index: NDArray[np.int64],
         size: int,
         lanes: Lanes,
         differs: Callable[[NDArray[np.intp]], NDArray[np.bool_]],
-        *,
-        is_async: bool = False,
     ) -> None:
         """A weak write; `differs` tells which of some lanes did not write what is in memory now."""
         places, stamps = self._stamp(index, size, lanes)
-        self._compare(self.writes[places], stamps, places, "writes", "writes")
-        self._compare(self.reads[places], stamps, places, "reads", "writes")
-        self._compare(self.more_reads[places], stamps, places, "reads", "writes")
-        if self.copies:
-            self._compare_copies(places, stamps)
-        if self.has_atomics:
-            self._compare(self.atomics[places], stamps, places, "updates atomically", "writes")
+        self._compare_write(places, stamps)
         self.writes[places] = stamps
-        if self.generic is not None:
-            self.generic[places] = not is_async
-            first, last = self.written
-            self.written = min(first, int(places.min())), max(last, int(places.max()))
+        self._mark_generic(places)
         final = self.writes[places]
         lost = final != stamps
         if lost.any():
@@ -142,13 +147,26 @@ class Races:
                     int(final[one]), int(stamps[one]), int(places[one]), "writes", "writes"
                 )
 
+    def _compare_write(self, places: Array, stamps: Array) -> None:
+        self._compare(self.writes[places], stamps, places, "writes", "writes")
+        self._compare(self.reads[places], stamps, places, "reads", "writes")
+        self._compare(self.more_reads[places], stamps, places, "reads", "writes")
+        self._compare_pending(places, stamps)
+        if self.has_atomics:
+            self._compare(self.atomics[places], stamps, places, "updates atomically", "writes")
+
+    def _mark_generic(self, places: Array) -> None:
+        if self.generic is not None:
+            self.generic[places] = True
+            first, last = self.written
+            self.written = min(first, int(places.min())), max(last, int(places.max()))
+
     def atomic(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
         """An atomic or strong access."""
         places, stamps = self._stamp(index, size, lanes)
         self._compare(self.writes[places], stamps, places, "writes", "accesses atomically")
         self._compare(self.reads[places], stamps, places, "reads", "accesses atomically")
-        if self.copies:
-            self._compare_copies(places, stamps)
+        self._compare_pending(places, stamps)
         self.atomics[places] = stamps
 
     def strong_read(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> None:
@@ -174,39 +192,71 @@ class Races:
             if writes:
                 self.renew()
 
-    def copy_begins(
-        self, source: NDArray[np.int64], to: NDArray[np.int64], size: int, lane: int
-    ) -> tuple[Array, Array]:
-        """A bulk copy begins: it may read `source`, and write `to`, from now on; returns what `copy_reads` expects."""
-        if self.copies:
-            self._compare_copies(*self._stamp(to, size, np.full(len(to), lane)))
-        places, stamps = self._stamp(source, size, np.full(len(source), lane))
-        self.copied[places] = stamps
-        self.copies += 1
-        return places, stamps
+    # What copies and products do some time later
 
-    def copy_reads(self, places: Array, stamps: Array) -> None:
-        """A bulk copy has been waited for, and has read its source."""
-        self.copied[places[self.copied[places] == stamps]] = 0
-        self.copies -= 1
+    def read_begins(self, index: NDArray[np.int64], size: int, lanes: Lanes) -> tuple[Array, Array]:
+        """From now on a copy or product may read; returns what `read_ends` expects."""
+        places, stamps = self._stamp(index, size, lanes)
+        places, first = np.unique(places, return_index=True)
+        self._compare_read(places, stamps[first])
+        self.pending_reads.begin(places, stamps[first])
+        return places, stamps[first] >> THREAD_SHIFT
 
-    def _compare_copies(self, places: Array, stamps: Array) -> None:
-        """Reports writes to what a bulk copy under way may still read."""
-        numbers = np.flatnonzero(self.copied[places])
+    def read_ends(self, pending: tuple[Array, Array], pc: int) -> None:
+        """A copy or product, begun at `pc`, has read."""
+        places, threads = pending
+        self.pending_reads.end(places)
+        lanes = threads.astype(np.int64) - self.first
+        self._note_read(places, self.stamps[lanes] | np.uint64(pc + 1))
+
+    def write_begins(
+        self, index: NDArray[np.int64], size: int, lanes: Lanes, *, atomically: bool = False
+    ) -> None:
+        """From now on a copy may write."""
+        self.has_copies = True
+        places, stamps = self._stamp(index, size, lanes)
+        if atomically:
+            self._compare(self.writes[places], stamps, places, "writes", "accesses atomically")
+            self._compare(self.reads[places], stamps, places, "reads", "accesses atomically")
+            self._compare_pending(places, stamps)
+        else:
+            self._compare_write(places, stamps)
+        (self.atomics if atomically else self.writes)[places] = stamps | UNDER_WAY
+
+    def write_ends(
+        self,
+        index: NDArray[np.int64],
+        size: int,
+        lanes: Lanes,
+        *,
+        generic: bool,
+        atomically: bool = False,
+    ) -> None:
+        """A copy has written, with the instruction and threads with which it began; `generic`: as threads do."""
+        places, stamps = self._stamp(index, size, lanes)
+        memory = self.atomics if atomically else self.writes
+        still = memory[places] == stamps | UNDER_WAY
+        memory[places[still]] = stamps[still]
+        if generic:
+            self._mark_generic(places)
+        elif self.generic is not None:
+            self.generic[places] = False
+
+    def _compare_pending(self, places: Array, stamps: Array) -> None:
+        """Reports writes to what may still be read by copies and products under way."""
+        pending = self.pending_reads
+        if not pending.begun:
+            return
+        numbers = np.flatnonzero(pending.counts[places])
         if len(numbers):
             one = numbers[0]
-            old, new = int(self.copied[places[one]]), int(stamps[one])
-            self._report(
-                old,
-                new,
-                int(places[one]),
-                "copies",
-                "writes",
-                "wait for the bulk copy before the write",
-            )
+            old, new = int(pending.stamps[places[one]]), int(stamps[one])
+            self._report(old, new, int(places[one]), "may still read", "writes", _WAIT)
 
     def _compare(self, before: Array, now: Array, places: Array, earlier: str, later: str) -> None:
         suspects = ((before ^ now) >> THREAD_SHIFT != 0) & (before != 0)
+        if self.has_copies:
+            suspects |= before & UNDER_WAY == UNDER_WAY
         if not suspects.any():
             return
         numbers = np.flatnonzero(suspects)
@@ -225,7 +275,10 @@ class Races:
         wrong = np.flatnonzero(~ordered)
         if len(wrong):
             one = wrong[0]
-            self._report(int(old[one]), int(new[one]), int(places[numbers[one]]), earlier, later)
+            stamp, remedy = int(old[one]), _MEET
+            if stamp & int(UNDER_WAY) == int(UNDER_WAY):
+                earlier, remedy = "may still write", _WAIT
+            self._report(stamp, int(new[one]), int(places[numbers[one]]), earlier, later, remedy)
 
     def _report(
         self,
@@ -234,14 +287,14 @@ class Races:
         place: int,
         earlier: str,
         later: str,
-        remedy: str = "put a barrier between the two, or make both atomic",
+        remedy: str = _MEET,
     ) -> None:
         first, second = (old & int(PC_MASK)) - 1, (new & int(PC_MASK)) - 1
         launch = self.launch
-        key = ("race", min(first, second), max(first, second))
+        shared = self.cohort.space_at(place << self.shift) == "shared"
+        key = ("race", shared, min(first, second), max(first, second))
         if key in launch.found:
             return
-        shared = self.cohort.space_at(place << self.shift) == "shared"
         where = self._where(place << self.shift, shared=shared)
         launch.finding(
             key,
@@ -271,7 +324,10 @@ class Races:
         launch, cohort = self.launch, self.cohort
         start = launch.shared_region + block * launch.shared_stride >> self.shift
         part = slice(start, start + (launch.shared_stride >> self.shift))
-        for stamps in (self.reads[part], self.more_reads[part], self.writes[part]):
+        arrays = [self.reads, self.more_reads, self.writes]
+        if self.has_atomics:
+            arrays.append(self.atomics)
+        for stamps in (one[part] for one in arrays):
             old = stamps[stamps != 0]
             lane = (old >> THREAD_SHIFT).astype(np.int64)
             slot = lane // self.block_lanes - self.first // self.block_lanes
@@ -301,25 +357,20 @@ class Races:
 
     # Synchronisation
 
-    def barrier(self, block: int | slice, warps: Array | slice) -> None:
-        """Warps met at a barrier of their block."""
-        self.clocks.barrier(block, warps)
+    def barrier(self) -> None:
+        """All threads met, those of each block."""
+        self.clocks.barrier()
         self.renew()
 
-    def cluster_barrier(self, blocks: Array) -> None:
-        """All threads of the blocks of a cluster met."""
-        for block in blocks.tolist():
-            self.clocks.barrier(block, slice(None))
-        everything = {
-            int(self.cohort.blocks[block]): self.clocks.knows[block, 0].copy()
-            for block in blocks.tolist()
-        }
-        for block in blocks.tolist():
-            number = int(self.cohort.blocks[block])
-            self.clocks.remote[int(block)].update(
-                {other: counts for other, counts in everything.items() if other != number}
-            )
+    def arrive(self, lanes: Lanes, reach: int) -> Known:
+        """Threads arrive at a barrier of their block or cluster; what they release."""
+        known = self.clocks.arrive(lanes, reach)
         self.renew()
+        return known
+
+    def wait(self, lanes: Lanes, known: Known) -> None:
+        """Threads have waited for a barrier at which others released `known`."""
+        self.clocks.wait(lanes, known)
 
     def warp_barrier(self, lanes: Lanes) -> None:
         """Threads met others of their warp."""

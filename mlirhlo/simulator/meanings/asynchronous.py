@@ -97,7 +97,7 @@ class Copies:
         view[to // copy.size] = rows if group > 1 else rows[:, 0]
         mark_written(cohort, to, copy.size)
         if cohort.races is not None:
-            cohort.races.write(to, copy.size, lanes, lambda lost: np.ones(len(lost), np.bool_))
+            cohort.races.write_ends(to, copy.size, lanes, generic=True)
         cohort.pc = pc
         cohort.progressed()
 
@@ -183,6 +183,8 @@ def _copy(assembler: Assembler) -> Run:
                 cohort.figures.count_global(places[count > 0], size, reading, write=False)
             if cohort.races is not None:
                 cohort.races.read(places[count > 0], size, reading)
+        if cohort.races is not None:
+            cohort.races.write_begins(index, size, numbers)
         if cohort.figures is not None:
             cohort.figures.count_shared(index, size, lanes, write=True)
         copies = copies_of(cohort)

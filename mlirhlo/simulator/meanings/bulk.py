@@ -52,17 +52,21 @@ def copy(assembler: Assembler) -> Run:
 def _wait(assembler: Assembler) -> Run:
     operand = assembler.operands[0]
     left = operand.value if isinstance(operand, Immediate) else 0
+    only_reads = assembler.has("read")
 
     def wait(cohort: Cohort, lanes: Lanes) -> None:
         transfers = transfers_of(cohort)
         waiting = set(sets.indices(lanes).tolist())
-        transfers.take(
-            lambda one: (
-                one.barrier is None
-                and one.lane in waiting
-                and one.group < transfers.committed.get(one.lane, 0) - left
-            )
-        )
+
+        def is_awaited(one: Transfer) -> bool:
+            committed = transfers.committed.get(one.lane, 0)
+            return one.barrier is None and one.lane in waiting and one.group < committed - left
+
+        if only_reads:
+            for one in filter(is_awaited, transfers.pending):
+                transfers.read(one)
+        else:
+            transfers.take(is_awaited)
 
     return wait
 

@@ -199,9 +199,14 @@ def _invalidate(locate: Locate) -> Run:
 
 
 def _check_visible(cohort: Cohort, lanes: Lanes, index: Index) -> None:
-    """Uses of an object come after its initialisation."""
-    if cohort.races is not None:
-        cohort.races.strong_read(index, 8, lanes)
+    """Uses of an object come after its initialisation, and before the end of its block."""
+    if cohort.races is None:
+        return
+    cohort.races.strong_read(index, 8, lanes)
+    offset = index - cohort.shared_base[lanes]
+    remote = (offset < 0) | (offset >= cohort.launch.shared_stride)
+    if remote.any():
+        cohort.races.note_use(index[remote], 8, sets.indices(lanes)[remote])
 
 
 def _arrive(assembler: Assembler) -> Run:

@@ -71,10 +71,11 @@ def _warp_barrier(assembler: Assembler) -> Run:
 
 def _cluster_barrier(assembler: Assembler) -> Run:
     if assembler.has("arrive"):
+        releases = not assembler.has("relaxed")
 
         def arrive(cohort: Cohort, lanes: Lanes) -> Split | None:
             following = [(cohort.pc + 1, lanes)]
-            return [*following, *cohort.barriers.arrive_cluster(lanes)]
+            return [*following, *cohort.barriers.arrive_cluster(lanes, releases=releases)]
 
         return arrive
     return lambda cohort, lanes: cohort.barriers.wait_cluster(lanes)

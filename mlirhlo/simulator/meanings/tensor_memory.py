@@ -8,7 +8,7 @@ Source: PTX ISA, "TensorCore 5th generation family instructions"; of fragments C
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -31,7 +31,7 @@ from mlirhlo.simulator.lanes import WARP, Array, Lanes
 from mlirhlo.simulator.meanings.collectives import collective
 from mlirhlo.simulator.meanings.mbarriers import objects_of, release
 from mlirhlo.simulator.meanings.registry import meaning, nothing
-from mlirhlo.simulator.meanings.wgmma import operand
+from mlirhlo.simulator.meanings.wgmma import noted_in, operand
 
 if TYPE_CHECKING:
     from mlirhlo.analysis.ptx.flat import FlatInstruction
@@ -55,6 +55,8 @@ class Work:
     cells: Cells
     """What it writes."""
     run: Callable[[], None]
+    reads: Sequence[tuple[Array, Array]]
+    """What it may read in shared memory, as `Races.read_begins` returned it."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,7 @@ class TensorMemory:
         self.commits.remove(found)
         _, lane, work = found
         self._complete(work)
+        release(self.cohort, barrier, np.array([lane]))
         objects_of(self.cohort).arrive(barrier, lane, 1)
         self.cohort.progressed()
         return True
@@ -97,6 +100,9 @@ class TensorMemory:
                 self.pending.remove(one)
                 cohort.pc = one.pc
                 one.run()
+                for places in one.reads:
+                    assert cohort.races is not None
+                    cohort.races.read_ends(places, one.pc)
         cohort.pc = pc
 
     def finish(self) -> None:
@@ -177,9 +183,15 @@ class TensorMemory:
         self.cells[block, rows, columns] = values
         self.has_value[block, rows, columns] = True
 
-    def begin(self, lane: int, cells: Cells, run: Callable[[], None]) -> None:
+    def begin(
+        self,
+        lane: int,
+        cells: Cells,
+        run: Callable[[], None],
+        reads: Sequence[tuple[Array, Array]],
+    ) -> None:
         """Begins a copy or product."""
-        self.pending.append(Work(self.cohort.pc, lane, cells, run))
+        self.pending.append(Work(self.cohort.pc, lane, cells, run, reads))
 
 
 def tensor_memory_of(cohort: Cohort) -> TensorMemory:
@@ -478,12 +490,14 @@ def _copy(assembler: Assembler) -> Run:
             columns = (address & 0xFFFF) + np.arange(width)
             cells = memory.checked(lane, rows[:, :, None], columns)
             memory.settled(cells, "tcgen05.cp writes", lane)
-            values = operand(cohort, one, chosen, (height, width), 32, "b32")[0]
+            reads = list[tuple[Array, Array]]()
+            size, begun = (height, width), noted_in(reads)
+            values = operand(cohort, one, chosen, size, 32, "b32", begun=begun)[0]
 
             def write(cells: Cells = cells, values: Array = values) -> None:
                 memory.write(cells, values)
 
-            memory.begin(lane, cells, write)
+            memory.begin(lane, cells, write, reads)
 
     return run
 

@@ -21,7 +21,7 @@ from mlirhlo.simulator.lanes import Array, Lanes
 from mlirhlo.simulator.meanings.halves import to_f16
 from mlirhlo.simulator.meanings.matrix import elements
 from mlirhlo.simulator.meanings.tensor_memory import Cells, TensorMemory, tensor_memory_of
-from mlirhlo.simulator.meanings.wgmma import operand
+from mlirhlo.simulator.meanings.wgmma import Begun, noted_in, operand
 
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
@@ -113,21 +113,17 @@ class _Product:
         memory.settled(cells, "tcgen05.mma writes", lane)
         kept = np.isin(rows[:, None], written)[:, 0]
         right = _in_shared(cohort, lane, form, self.b, 1)
+        reads = list[tuple[Array, Array]]()
+        begun = noted_in(reads)
         if isinstance(self.a, int):
             left = _in_shared(cohort, lane, form, self.a, 0)
-            before = [left(True), right(True)]
+            left(begun)
         else:
             left = self._in_tensor_memory(memory, lane, form, self.a, rows)
-            before = [right(True)]
+        right(begun)
 
         def run() -> None:
-            factors = [left(False), right(False)]
-            if not all(map(np.array_equal, before, factors[2 - len(before) :])):
-                memory.found(
-                    "overwritten",
-                    "tcgen05.mma: an operand was overwritten while the product might still read it",
-                    "wait for the mbarrier of its tcgen05.commit first",
-                )
+            factors = left(None), right(None)
             total = np.matmul(factors[0] * form.signs[0], factors[1].T * form.signs[1])
             if adds:
                 old = _numbers(memory.value_of(cells, "tcgen05.mma adds to"), form.sums)
@@ -136,7 +132,7 @@ class _Product:
             values = _bits(total, form)
             memory.write((block, base + rows[kept][:, None], columns), values[kept])
 
-        memory.begin(lane, cells, run)
+        memory.begin(lane, cells, run, reads)
 
     def _is_masked(self, cohort: Cohort, lane: int) -> Array:
         if not self.masked:
@@ -146,14 +142,13 @@ class _Product:
 
     def _in_tensor_memory(
         self, memory: TensorMemory, lane: int, form: _Form, locate: Locate, rows: Array
-    ) -> Callable[[bool], Array]:
+    ) -> Callable[[Begun | None], Array]:
         address = int(locate(memory.cohort, np.array([lane]))[0])
         columns = (address & 0xFFFF) + np.arange(_BYTES // 4)
         cells: Cells = memory.checked(lane, (address >> 16) + rows[:, None], columns)
         memory.settled(cells, "tcgen05.mma reads", lane)
 
-        def read(is_checked: bool) -> Array:
-            del is_checked
+        def read(_: Begun | None) -> Array:
             words = memory.value_of(cells, "tcgen05.mma reads")
             return elements(np.ascontiguousarray(words), form.types[0])
 
@@ -162,13 +157,13 @@ class _Product:
 
 def _in_shared(
     cohort: Cohort, lane: int, form: _Form, slot: int, number: int
-) -> Callable[[bool], Array]:
+) -> Callable[[Begun | None], Array]:
     """Reads a factor in shared memory, where its descriptor says now."""
     one = np.array([lane])
     descriptor = cohort.slots[slot][one].copy()
     sizes = (form.columns if number else form.rows, form.depth)
 
-    def read(is_checked: bool) -> Array:
+    def read(begun: Begun | None) -> Array:
         factor: Array = operand(
             cohort,
             one,
@@ -177,7 +172,7 @@ def _in_shared(
             form.width,
             form.types[number],
             transposed=form.transposed[number],
-            is_checked=is_checked,
+            begun=begun,
         )[0]
         return factor
 

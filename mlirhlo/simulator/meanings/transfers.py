@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mlirhlo.simulator.access import Index, check_states
+from mlirhlo.diagnostics import Diagnostic
+from mlirhlo.simulator.access import Index, check_states, thread_name
 from mlirhlo.simulator.lanes import Array
 from mlirhlo.simulator.meanings.mbarriers import objects_of, release
 
@@ -43,7 +44,9 @@ class Transfer:
     """Index of the mbarrier; None for a bulk group."""
     group: int = 0
     reading: tuple[Array, Array] | None = None
-    """What `Races.copy_begins` returned."""
+    """What `Races.read_begins` returned."""
+    rows: Array | None = None
+    """What has been read."""
     reduction: tuple[str, Any] | None = None
     fill: int = 0
 
@@ -60,8 +63,9 @@ class Transfers:
         """Puts a copy under way."""
         races = self.cohort.races
         if races is not None:
-            source, to = one.source[one.source >= 0], one.to[one.to >= 0]
-            one.reading = races.copy_begins(source, to, one.unit, one.lane)
+            source = one.source[one.source >= 0]
+            one.reading = races.read_begins(source, one.unit, np.full(len(source), one.lane))
+            races.write_begins(*self._destination(one), atomically=one.reduction is not None)
         self.pending.append(one)
 
     def take(self, wanted: Callable[[Transfer], bool]) -> bool:
@@ -71,45 +75,72 @@ class Transfers:
             [one for one in self.pending if one not in chosen] if chosen else self.pending
         )
         for one in chosen:
+            self.read(one)
             self._move(one)
         return bool(chosen)
+
+    def read(self, one: Transfer) -> None:
+        """A copy has read its source, if it had not yet; it may still write."""
+        if one.rows is not None:
+            return
+        cohort = self.cohort
+        pc, cohort.pc = cohort.pc, one.pc
+        inside = one.source >= 0
+        if inside.any():
+            lanes = np.full(int(inside.sum()), one.lane)
+            check_states(cohort, lanes, one.source[inside], one.unit, write=False)
+        view = self._view(one)
+        one.rows = np.array(view[np.where(inside, one.source, 0) // one.unit])
+        one.rows[~inside] = one.fill
+        if cohort.races is not None and one.reading is not None:
+            cohort.races.read_ends(one.reading, one.pc)
+        cohort.pc = pc
+
+    def _view(self, one: Transfer) -> Array:
+        width = min(one.unit, 8)
+        return self.cohort.arena.view(np.dtype(f"u{width}"), one.unit // width)
+
+    def _destination(self, one: Transfer) -> tuple[Index, int, Array]:
+        to = one.to[one.to >= 0]
+        return to, one.unit, np.full(len(to), one.lane)
 
     def _move(self, one: Transfer) -> None:
         cohort = self.cohort
         pc, cohort.pc = cohort.pc, one.pc
         arena, lane = cohort.arena, np.array([one.lane])
-        inside = one.source >= 0
-        lanes = np.full(int(inside.sum()), one.lane)
-        if inside.any():
-            check_states(cohort, lanes, one.source[inside], one.unit, write=False)
-        width = min(one.unit, 8)
-        view = arena.view(np.dtype(f"u{width}"), one.unit // width)
-        rows = np.array(view[np.where(inside, one.source, 0) // one.unit])
-        rows[~inside] = one.fill
-        if cohort.races is not None and one.reading is not None:
-            cohort.races.copy_reads(*one.reading)
-        if cohort.races is not None and inside.any():
-            cohort.races.read(one.source[inside], one.unit, lanes)
+        assert one.rows is not None
         kept = one.to >= 0
-        to, rows = one.to[kept], rows[kept]
-        self._write(one, to, rows, view)
+        to = one.to[kept]
+        self._write(one, to, one.rows[kept], self._view(one))
         arena.states[to[:, None] + np.arange(one.unit)] = 3
         if cohort.races is not None:
-            if one.reduction is None:
-                cohort.races.write(
-                    to,
-                    one.unit,
-                    np.full(len(to), one.lane),
-                    lambda lost: np.zeros(len(lost), np.bool_),
-                    is_async=True,
-                )
-            elif cohort.races.has_atomics:
-                cohort.races.atomic(to, one.unit, np.full(len(to), one.lane))
+            cohort.races.write_ends(
+                *self._destination(one), generic=False, atomically=one.reduction is not None
+            )
         if one.barrier is not None:
             release(cohort, one.barrier, lane)
             objects_of(cohort).expect(one.barrier, one.lane, -one.bytes)
         cohort.pc = pc
         cohort.progressed()
+
+    def ended(self, block: int) -> None:
+        """A block ends: HLO0775 when copies under way may still access its shared memory."""
+        cohort, launch = self.cohort, self.cohort.launch
+        start = launch.shared_region + block * launch.shared_stride
+        for one in self.pending:
+            ends = {"read": one.source if one.rows is None else one.to[:0], "write": one.to}
+            for verb, index in ends.items():
+                if ((index >= start) & (index < start + launch.shared_stride)).any():
+                    launch.finding(
+                        ("copy ended", one.pc),
+                        Diagnostic(
+                            "HLO0775",
+                            f"block {cohort.blocks[block]} ends while a copy of "
+                            f"{thread_name(cohort, one.lane)} may still {verb} its shared memory",
+                            launch.place(one.pc),
+                            help="wait for the copy before the block ends",
+                        ),
+                    )
 
     def _write(self, one: Transfer, to: Index, rows: Array, view: Array) -> None:
         if one.reduction is None:

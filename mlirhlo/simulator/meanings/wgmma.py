@@ -7,9 +7,10 @@ next. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from mlirhlo.dialects.ptx import Immediate, Vector
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.access import Index, check_states, place_at
 from mlirhlo.simulator.assembler import Assembler, Run, Split
+from mlirhlo.simulator.clocks import BLOCK
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 from mlirhlo.simulator.meanings.bulk import swizzled
 from mlirhlo.simulator.meanings.collectives import collective
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from mlirhlo.analysis.ptx.flat import FlatInstruction
     from mlirhlo.simulator.cohort import Cohort
 
+Begun: TypeAlias = "Callable[[int, tuple[Array, Array]], None]"
 WARPS = 4
 """Warps of a warp group."""
 SWIZZLES = (0, 128, 64, 32)
@@ -65,6 +68,7 @@ def wgmma(assembler: Assembler) -> Run:
         elif left is not None:
             done = products.committed[lanes] - left
             products.done[lanes] = np.maximum(products.done[lanes], done)
+            _end_reads(cohort, products, lanes)
 
     return collective(assembler, None, body)
 
@@ -81,6 +85,10 @@ class Products:
     """Groups for which it has waited."""
     started: dict[str, Array] = field(default_factory=dict[str, Array])
     """By register: the number of the group with the last product into it."""
+    reads: list[tuple[int, int, int, tuple[Array, Array]]] = field(
+        default_factory=list["tuple[int, int, int, tuple[Array, Array]]"]
+    )
+    """Of products under way: the first thread, the number of its group, the instruction, what they read."""
 
 
 def products_of(cohort: Cohort) -> Products:
@@ -89,6 +97,34 @@ def products_of(cohort: Cohort) -> Products:
         none = np.zeros(cohort.count, np.int64)
         cohort.extra["wgmma"] = Products(none != 0, none, none.copy())
     return cast("Products", cohort.extra["wgmma"])
+
+
+def _end_reads(cohort: Cohort, products: Products, lanes: Lanes) -> None:
+    """Threads have waited for products, which no longer read their operands."""
+    races = cohort.races
+    if races is None or not products.reads:
+        return
+    waiting = set(sets.indices(lanes).tolist())
+    pending = products.reads
+    products.reads = []
+    for one in pending:
+        first, number, pc, places = one
+        if first not in waiting or number > products.done[first]:
+            products.reads.append(one)
+            continue
+        races.read_ends(places, pc)
+        group = np.arange(first, first + WARP * WARPS)
+        # All four warps wait for a product that they execute together.
+        races.wait(group, races.arrive(group[:WARP], BLOCK))
+
+
+def noted_in(reads: list[tuple[Array, Array]]) -> Begun:
+    """Adds what ends each read to a list."""
+
+    def begun(_: int, places: tuple[Array, Array]) -> None:
+        reads.append(places)
+
+    return begun
 
 
 def accumulators_of(instructions: Iterable[FlatInstruction]) -> frozenset[str]:
@@ -165,14 +201,20 @@ def _product(assembler: Assembler) -> Run:
             started[lanes] = products.committed[lanes] + 1
         numbers = sets.indices(lanes)
         first = numbers[:: WARP * WARPS]
+
+        def begun(lane: int, places: tuple[Array, Array]) -> None:
+            products.reads.append((lane, int(products.committed[lane]) + 1, cohort.pc, places))
+
         if from_registers:
             words = words_of(cohort, lanes, a)
             left = gather_a(words, 16, type_a).reshape(len(first), 64, depth)
         else:
             at = cohort.slots[a[0]][first]
-            left = operand(cohort, first, at, (64, depth), width, type_a, transposed=trans_a)
+            sizes = 64, depth
+            left = operand(cohort, first, at, sizes, width, type_a, transposed=trans_a, begun=begun)
         at = cohort.slots[b][first]
-        right = operand(cohort, first, at, (columns, depth), width, type_b, transposed=trans_b)
+        sizes = columns, depth
+        right = operand(cohort, first, at, sizes, width, type_b, transposed=trans_b, begun=begun)
         total = np.matmul(left * signs[0], right.transpose(0, 2, 1) * signs[1])
         fragments = _fragments(total, columns)
         if scale_d is not None:
@@ -221,18 +263,15 @@ def operand(
     name: str,
     *,
     transposed: bool = False,
-    is_checked: bool = True,
+    begun: Begun | None,
 ) -> Array:
     """An operand in shared memory, one for each of some threads, as threads × rows × k.
 
-    `is_checked`: whether the read is judged.
+    `begun` is told the thread of each read that begins, and what ends it; None for reads that are judged already.
     """
     rows, depth = sizes
     offsets = np.stack(
-        [
-            _addresses(int(one), rows, depth, width // 8, transposed=transposed)
-            for one in descriptors
-        ]
+        [_addresses(int(one), rows, depth, width // 8, transposed) for one in descriptors]
     )
     limit = cohort.launch.shared_bytes
     size = width // 8
@@ -242,18 +281,20 @@ def operand(
         raise HloError(Diagnostic("HLO0786", f"{op.opcode}: {message}", place_at(cohort)))
     index: Index = cohort.shared_base[lanes][:, None] + offsets
     flat = index.reshape(-1)
-    if is_checked:
+    if begun is not None:
         readers = np.repeat(lanes, offsets.shape[1])
         check_states(cohort, readers, flat, size, write=False)
         op = cohort.code.instructions[cohort.pc]
         check_async_read(cohort, flat, size, f"{op.opcode}.{op.modifiers[0]}")
-        if cohort.races is not None and cohort.races.shift <= size.bit_length() - 1:
-            cohort.races.read(flat, size, readers)
+        if cohort.races is not None:
+            for lane, row in zip(lanes.tolist(), index, strict=True):
+                begun(lane, cohort.races.read_begins(row, size, np.full(len(row), lane)))
     values = cohort.arena.view(np.dtype(f"u{size}"))[flat // size].reshape(len(lanes), -1)
     return elements(np.ascontiguousarray(values), name).reshape(len(lanes), rows, depth)
 
 
-def _addresses(descriptor: int, rows: int, depth: int, size: int, *, transposed: bool) -> Index:
+@lru_cache(256)
+def _addresses(descriptor: int, rows: int, depth: int, size: int, transposed: bool) -> Index:
     """Offsets in shared memory of the elements of an operand, row by row."""
     start = (descriptor & 0x3FFF) << 4
     leading = (descriptor >> 16 & 0x3FFF) << 4

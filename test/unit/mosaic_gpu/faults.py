@@ -30,6 +30,8 @@ _MEET = r"\tbar\.sync \t1, 128;\n"
 _BLOCK = r"\tbar\.sync \t0;\n"
 _FENCE = r"\tfence\.proxy\.async.*\n"
 _PRODUCTS = r"\twgmma\.wait_group.*\n"
+_WAITS = r"\tcp\.async\.bulk\.wait_group \t?0.*\n"
+_CLUSTER = r"\tbarrier\.cluster\.wait.*\n"
 _READS = r"\tcp\.async\.bulk\.wait_group\.read.*\n"
 
 FAULTS = (
@@ -74,6 +76,12 @@ FAULTS = (
         r"\{ \.reg \.pred p; again.*\}",
         "",
     ),
+    Fault("cluster_sums", "barriers of another block may not be there yet", _CLUSTER, "", 0),
+    Fault("cluster_sums", "a block may end while another reads its sums", _CLUSTER, "", 1),
+    Fault("specialised_matmul", "a tile is copied over before it has been read", _POLL, _HERE, 1),
+    Fault("add", "a block may end before its results are read", _WAITS),
+    Fault("matmul", "a block may end before its results are read", _WAITS),
+    Fault("scaled_copy", "a block may end before its results are read", _WAITS),
     Fault("histogram", "counts are updated before they are zero", _POLL, _HERE, 0),
     Fault("histogram", "counts are read before all are in", _POLL, _HERE, 1),
     Fault(

@@ -76,7 +76,44 @@ class BarrierOp(IRDLOperation):
     number_of_threads = operand_def(i32)
 
 
+@irdl_op_definition
+class ClusterArriveOp(IRDLOperation):
+    """Arrives at the barrier of the cluster: what the thread wrote before is seen by those that wait."""
+
+    name = "nvvm.cluster.arrive"
+
+
+@irdl_op_definition
+class ClusterWaitOp(IRDLOperation):
+    """Waits until all threads of the cluster have arrived at its barrier."""
+
+    name = "nvvm.cluster.wait"
+
+
+@irdl_op_definition
+class ClusterLoadOp(IRDLOperation):
+    """An element of a buffer in shared memory, as a block of the cluster has it. MLIR has no op for it."""
+
+    name = "nvvm.ld.cluster"
+    source = operand_def(base(MemRefType))
+    index = operand_def(IndexType)
+    block = operand_def(i32)
+    result = result_def()
+
+
 NVVM = Dialect(
-    "nvvm", [AddPairOp, BarrierOp, InlinePtxOp, MatchSyncOp, NanosleepOp, SyncWarpOp], []
+    "nvvm",
+    [
+        AddPairOp,
+        BarrierOp,
+        ClusterArriveOp,
+        ClusterLoadOp,
+        ClusterWaitOp,
+        InlinePtxOp,
+        MatchSyncOp,
+        NanosleepOp,
+        SyncWarpOp,
+    ],
+    [],
 )
 """The dialect, of these ops."""

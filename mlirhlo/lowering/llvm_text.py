@@ -59,8 +59,8 @@ _SHARED = 3
 _LARGE_BLOCK = 512
 """Threads of a block from which on ptxas is told that one block at a time will do: else it spills registers to
 memory, so that a second one can run beside it."""
-KERNEL, BLOCK_SIZE = "nvvm.kernel", "nvvm.reqntid"
-"""Attributes of functions that are launched on a GPU, and of the threads of their blocks."""
+KERNEL, BLOCK_SIZE, CLUSTER_SIZE = "nvvm.kernel", "nvvm.reqntid", "nvvm.cluster_dim"
+"""Attributes of functions that are launched on a GPU, of the threads of a block, and of the blocks of a cluster."""
 
 
 def print_llvm(module: ModuleOp) -> str:
@@ -427,6 +427,8 @@ def _function_attributes(op: FuncOp) -> str:
         words.append(f'"{BLOCK_SIZE}"="{",".join(map(str, ints(sizes)))}"')
         if prod(ints(sizes)) >= _LARGE_BLOCK:
             words.append('"nvvm.minctasm"="1"')
+    if (sizes := op.attributes.get(CLUSTER_SIZE)) is not None:
+        words.append(f'"{CLUSTER_SIZE}"="{",".join(map(str, ints(sizes)))}"')
     # Read from text, it is where xDSL's reader puts what follows `attributes`.
     given = op.passthrough or cast("ArrayAttr[Attribute] | None", op.attributes.get("passthrough"))
     if given is not None:

@@ -31,6 +31,9 @@ NVVM: Mapping[str, tuple[str, Sequence[str]]] = {
         f"llvm.nvvm.redux.sync.{name}": ("i32", ("i32", "i32"))
         for name in ("add", "min", "max", "umin", "umax", "and", "or", "xor")
     },
+    "llvm.nvvm.barrier.cluster.arrive.aligned": ("void", ()),
+    "llvm.nvvm.barrier.cluster.wait.aligned": ("void", ()),
+    "llvm.nvvm.mapa.shared.cluster": ("ptr addrspace(7)", (_SHARED, "i32")),
     "llvm.nvvm.match.any.sync.i32": ("i32", ("i32", "i32")),
     "llvm.nvvm.vote.ballot.sync": ("i32", ("i32", "i1")),
     "llvm.nvvm.membar.gl": ("void", ()),

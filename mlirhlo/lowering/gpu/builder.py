@@ -67,7 +67,7 @@ from mlirhlo.dialects.nvgpu import (
 from mlirhlo.dialects.nvvm import AddPairOp, MatchSyncOp, NanosleepOp, SyncWarpOp
 from mlirhlo.dialects.quick import append, create_op, new_block, prepend, region_of
 from mlirhlo.lowering.builder import INDEX, NOALIAS, FunctionBuilder, Index, vector_of
-from mlirhlo.lowering.gpu.kernel import MapParameter
+from mlirhlo.lowering.gpu.kernel import KNOWN_CLUSTER, MapParameter
 from mlirhlo.lowering.gpu.nvvm_atomics import ATOMIC_KINDS
 
 Sizes = tuple[int, int, int]
@@ -347,8 +347,8 @@ class KernelBuilder(FunctionBuilder):
         append(self.block, op)
         return list(op.results)
 
-    def finish_kernel(self, grid: Sizes, block: Sizes) -> gpu.FuncOp:
-        """Ends the kernel; it is launched with this grid of blocks."""
+    def finish_kernel(self, grid: Sizes, block: Sizes, cluster: Sizes = (1, 1, 1)) -> gpu.FuncOp:
+        """Ends the kernel; it is launched with this grid of blocks, in clusters of that size."""
         append(self.block, create_op(gpu.ReturnOp))
         prepend(self._body, self._heads)
         written: dict[str, Attribute] = {NOALIAS: UNIT}
@@ -366,6 +366,8 @@ class KernelBuilder(FunctionBuilder):
             "gpu.known_block_size": integers32(*block),
             "gpu.known_grid_size": integers32(*grid),
         }
+        if prod(cluster) > 1:
+            attributes[KNOWN_CLUSTER] = integers32(*cluster)
         return create_op(
             gpu.FuncOp,
             properties=properties,

@@ -57,6 +57,11 @@ class GpuDevice:
         major, minor = self.capability
         return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
 
+    @property
+    def blocks_per_cluster_limit(self) -> int:
+        """Blocks of a cluster, which see each other's shared memory; 1 where there are no clusters."""
+        return 8 if self.capability >= (9, 0) else 1
+
 
 def _row(
     name: str,

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from xdsl.dialects import gpu
 
+KNOWN_CLUSTER = "gpu.known_cluster_size"
+"""Attribute of a `gpu.func` whose blocks run in clusters of that size."""
+
 
 @dataclass(frozen=True, slots=True)
 class MapParameter:

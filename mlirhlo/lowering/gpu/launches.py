@@ -188,18 +188,25 @@ class LaunchBuilder(KernelBuilder):
         return views
 
     def launch(
-        self, blocks: int | tuple[int, int, int], threads: int, shared_bytes: int = 0
+        self,
+        blocks: int | tuple[int, int, int],
+        threads: int,
+        shared_bytes: int = 0,
+        cluster: int = 1,
     ) -> None:
-        """Ends the kernel and adds the launch, with so many further bytes of dynamic shared memory."""
+        """Ends the kernel and adds the launch, with so many further bytes of dynamic shared memory, and neighbouring
+        blocks in clusters."""
         shared_bytes += self.shared_bytes
         grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         block = (threads, 1, 1)
         self.plan.ops += self.globals
-        self.plan.ops.append(self.finish_kernel(grid, block))
+        clusters = (cluster, 1, 1)
+        self.plan.ops.append(self.finish_kernel(grid, block, clusters))
         access = Access(self.read, self.written, self.in_place)
         buffers = tuple(self.numbers)
         self.plan.add(
-            Launch(self.name, grid, block, buffers, shared_bytes, maps=tuple(self.maps)), access
+            Launch(self.name, grid, block, buffers, shared_bytes, clusters, tuple(self.maps)),
+            access,
         )
 
     def each_thread(self, count: int, threads: int, body: Callable[[SSAValue], None]) -> int:

@@ -38,11 +38,13 @@ from mlirhlo.dialects import llvm
 from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, Shuffle, ShuffleOp
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
+from mlirhlo.lowering.gpu.kernel import KNOWN_CLUSTER
 from mlirhlo.lowering.gpu.nvvm_atomics import HANDLERS as ATOMICS
+from mlirhlo.lowering.gpu.nvvm_clusters import HANDLERS as CLUSTERS
 from mlirhlo.lowering.gpu.nvvm_inline import HANDLERS as INLINE
 from mlirhlo.lowering.gpu.nvvm_matrices import HANDLERS as MATRICES
 from mlirhlo.lowering.gpu.nvvm_warp_groups import HANDLERS as WARP_GROUPS
-from mlirhlo.lowering.llvm_text import BLOCK_SIZE, KERNEL
+from mlirhlo.lowering.llvm_text import BLOCK_SIZE, CLUSTER_SIZE, KERNEL
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 from mlirhlo.lowering.loops_to_llvm.handlers import HANDLERS as LOOPS
@@ -164,6 +166,8 @@ class _Kernel(Lowering):
             made.attributes[KERNEL] = UNIT
         if op.known_block_size is not None:
             made.attributes[BLOCK_SIZE] = op.known_block_size
+        if (cluster := op.attributes.get(KNOWN_CLUSTER)) is not None:
+            made.attributes[CLUSTER_SIZE] = cluster
         return made
 
     def is_constant(self, source: SSAValue) -> bool:
@@ -351,6 +355,7 @@ HANDLERS: Mapping[str, Handler] = {
     **MATRICES,
     **WARP_GROUPS,
     **INLINE,
+    **CLUSTERS,
     **ATOMICS,
     **{f"gpu.{name}": _identity(name) for name in _SPECIAL},
     **cast(

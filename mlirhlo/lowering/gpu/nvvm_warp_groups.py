@@ -32,12 +32,11 @@ from mlirhlo.dialects.nvgpu import (
     WarpgroupMmaOp,
 )
 from mlirhlo.lowering.gpu.nvvm_atomics import NO_TAIL_CALL
+from mlirhlo.lowering.gpu.nvvm_clusters import CLUSTER_SHARED
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 from mlirhlo.lowering.loops_to_llvm.indices import pointer_in
 
-CLUSTER_SHARED = 7
-"""Address space of the shared memory of all blocks of a cluster."""
 PANEL_BYTES = 128
 _EIGHT_ROWS = 8 * PANEL_BYTES
 _SWIZZLED = 1 << 62

@@ -39,7 +39,8 @@ def persist_rows(kernel: KernelOp, device: GpuDevice) -> None:
     first = schedules[0]
     assert first is not None
     again = sum(map(_bytes, alike))
-    if not alike or again > device.shared_memory_per_block_optin - _OTHERS or first.rounds:
+    is_large = again > device.shared_memory_per_block_optin - _OTHERS
+    if not alike or is_large or first.rounds or first.row_threads > first.threads:
         return
     schedule = _persistent(first, roots, again, device)
     for op in roots:

@@ -7,7 +7,7 @@ read, and all its results have the shape R or (R, F).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.ir import Operation
@@ -27,6 +27,8 @@ from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of
 from mlirhlo.lowering.schedule.boxes import SECTOR
 
+HELD = 32
+"""Elements of a row that a thread holds in registers at most."""
 _HELD = 16
 """Elements of a row that a thread folds, where there are enough of them."""
 _MANY_FOLDS = 3
@@ -45,11 +47,26 @@ def map_rows(kernel: KernelOp, device: GpuDevice) -> None:
     chain = chain_of(kernel)
     if chain is None or not all(_minor_read(f) == len(f.space) - 1 for f in chain.folds):
         return
-    schedule = shape_of_rows(
-        chain.folds, prod(chain.sizes), prod(chain.folded), device, alone=len(chain.folds) == 1
-    )
-    if schedule.parts == 1 or not chain.writes_elements:
-        chain.set(schedule)
+    rows, length = prod(chain.sizes), prod(chain.folded)
+    alone = len(chain.folds) == 1 and not chain.writes_elements
+    schedule = shape_of_rows(chain.folds, rows, length, device, alone=alone)
+    if not alone:
+        blocks = _cluster(schedule.threads, rows, length, device)
+        schedule = replace(schedule, row_threads=schedule.row_threads * blocks)
+    chain.set(schedule)
+
+
+def _cluster(threads: int, rows: int, length: int, device: GpuDevice) -> int:
+    """Blocks that hold a row together which is too long for one."""
+    most = device.blocks_per_cluster_limit
+    if not threads * HELD < length <= threads * HELD * most:
+        return 1
+    blocks = 2
+    while blocks < most and (
+        threads * blocks * _HELD < length or 2 * blocks * rows <= device.core_count
+    ):
+        blocks *= 2
+    return blocks
 
 
 def map_columns(kernel: KernelOp, device: GpuDevice) -> None:

@@ -10,14 +10,12 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index
+from mlirhlo.lowering.gpu.clusters import cluster_barrier, cluster_load
 from mlirhlo.lowering.gpu.elements import array, fold_step, regrouped
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
-
-WARP = 32
-UNROLLED = 32
-"""Elements of a row that a thread holds in registers."""
+from mlirhlo.lowering.schedule.row_chains import HELD, WARP
 
 
 class Row:
@@ -39,13 +37,23 @@ class Row:
         self.length = prod(folded)
         self.count = prod(self.sizes)
         """Rows."""
-        self.per_block = schedule.threads // self.threads
+        self.cluster = max(self.threads // schedule.threads, 1)
+        """Blocks that compute a row together."""
+        self.per_block = max(schedule.threads // self.threads, 1)
         self.rounds_of_rows = max(schedule.rounds, 1)
         self.blocks = -(-self.count // (self.per_block * self.rounds_of_rows))
+        """Or clusters of blocks."""
         self.thread = b.thread_id()
         self.lane = b.index(b.rem(self.thread, self.threads))
         self.team = b.index(b.div(self.thread, self.threads))
         """Number of the row among those that the block computes at once."""
+        self.leads = b.cmpi("eq", self.lane, b.index(0))
+        """Whether a thread is the first one of the block's for its row."""
+        self.rank: Index = 0
+        """Number of the block in its cluster."""
+        if self.cluster > 1:
+            self.rank = b.index(b.rem(b.block_id(), self.cluster))
+            self.lane = b.index(b.add(b.mul(self.rank, schedule.threads), self.thread))
         self.first: Index = 0
         """Index of the first element, of those that a row is folded from."""
         span = self.threads * self.vector
@@ -65,7 +73,8 @@ class Row:
     def each(self) -> Generator[None]:
         """Code for each row of the threads."""
         b = self.b
-        first = b.add(b.mul(b.block_id(), self.per_block), self.team if self.per_block > 1 else 0)
+        block = b.div(b.block_id(), self.cluster)
+        first = b.add(b.mul(block, self.per_block), self.team if self.per_block > 1 else 0)
         if self.rounds_of_rows == 1:
             self.begin(first)
             yield
@@ -104,7 +113,7 @@ class Row:
     @property
     def is_held(self) -> bool:
         """Whether a thread's elements are all in registers."""
-        return self.length <= self.threads * UNROLLED
+        return self.length <= self.threads * HELD
 
     def columns(self) -> None:
         """Computes where a thread's elements are in a row once for all rows."""
@@ -203,29 +212,46 @@ class Row:
         """What each thread of a row has, combined; all of them get it."""
         b = self.b
         state = self._in_warp(fold, state, min(self.threads, WARP))
-        warps = self.threads // WARP
-        if warps <= 1:
-            return list(state)
-        shapes = [array(value).element_type for value in fold.outputs]
-        stored = [
-            [b.shared([self.warps], memory_type(shape)) for _ in value]
-            for shape, value in zip(shapes, state, strict=True)
+        warps = min(self.threads // WARP, self.warps)
+        if warps > 1:
+            warp = b.index(b.div(self.thread, WARP))
+            lane = b.index(b.rem(self.thread, WARP))
+            buffers = self._kept(fold, state, self.warps, b.cmpi("eq", lane, b.index(0)), warp)
+            b.barrier()
+            self._barriers += 1
+            first = b.sub(warp, b.rem(warp, warps)) if self.warps > warps else 0
+            source = b.add(first, b.rem(lane, warps))
+            state = _loaded(b, fold, buffers, lambda buffer: b.load(buffer, [source]))
+            state = self._in_warp(fold, state, warps)
+        if self.cluster > 1:
+            # Each block has its own index, so that a warp reads different banks.
+            buffers = self._kept(fold, state, self.cluster, self.leads, self.rank)
+            cluster_barrier(b)
+            other = b.index(b.rem(self.thread, self.cluster))
+            state = _loaded(b, fold, buffers, lambda buffer: cluster_load(b, buffer, other))
+            state = self._in_warp(fold, state, self.cluster)
+        return list(state)
+
+    def _kept(
+        self, fold: FoldOp, state: Sequence[Value], count: int, guard: SSAValue, at: Index
+    ) -> list[list[SSAValue]]:
+        """Buffers of so many states in shared memory, where some threads store theirs at an index."""
+        b = self.b
+        kinds = [array(value).element_type for value in fold.outputs]
+        kept = [
+            [b.shared([count], memory_type(kind)) for _ in value]
+            for kind, value in zip(kinds, state, strict=True)
         ]
-        self._barriers += 1
-        warp = b.index(b.div(self.thread, WARP))
-        lane = b.index(b.rem(self.thread, WARP))
-        with b.if_(b.cmpi("eq", lane, b.index(0))):
-            for shape, buffers, value in zip(shapes, stored, state, strict=True):
+        with b.if_(guard):
+            for kind, buffers, value in zip(kinds, kept, state, strict=True):
                 for buffer, part in zip(buffers, value, strict=True):
-                    b.store(to_memory(b, part, shape), buffer, [warp])
-        b.barrier()
-        first = b.sub(warp, b.rem(warp, warps)) if self.warps > warps else 0
-        source = b.add(first, b.rem(lane, warps))
-        loaded = [
-            tuple(to_register(b, b.load(buffer, [source]), shape) for buffer in buffers)
-            for shape, buffers in zip(shapes, stored, strict=True)
-        ]
-        return self._in_warp(fold, loaded, warps)
+                    b.store(to_memory(b, part, kind), buffer, [at])
+        return kept
+
+    def finish(self) -> None:
+        """Ends the code of all rows: no block of a cluster ends while another one reads its memory."""
+        if self.cluster > 1:
+            cluster_barrier(self.b)
 
     def _in_warp(self, fold: FoldOp, state: Sequence[Value], threads: int) -> list[Value]:
         b, offset = self.b, threads // 2
@@ -278,3 +304,16 @@ class Row:
             return
         with b.loop(0, self.rounds, nonempty=True) as number, b.e.scope():
             one(*self.chunk(number))
+
+
+def _loaded(
+    b: LaunchBuilder,
+    fold: FoldOp,
+    kept: Sequence[Sequence[SSAValue]],
+    load: Callable[[SSAValue], SSAValue],
+) -> list[Value]:
+    """A state from shared memory."""
+    return [
+        tuple(to_register(b, load(buffer), array(value).element_type) for buffer in buffers)
+        for value, buffers in zip(fold.outputs, kept, strict=True)
+    ]

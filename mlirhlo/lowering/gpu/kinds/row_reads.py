@@ -80,7 +80,7 @@ class SharedRow(Row):
         b = self.b
         if not self.of_rows:
             return
-        with b.if_(b.cmpi("eq", self.lane, b.index(0))), b.e.scope():
+        with b.if_(self.leads), b.e.scope():
             for read, buffer in self.of_rows:
                 b.store(b.load(self._memory(read), [self.number]), buffer, [self.team])
         b.barrier()

@@ -3,8 +3,9 @@
 The results have the shape of the rows (R), or of the rows with their elements (R, F). `row_threads` threads compute a
 row together: each holds some of its elements in registers, folds them, and combines what it has with the others by
 shuffles, beyond a warp through shared memory. A block computes several short rows at once, and `rounds` of them in
-turn; what all rows read alike it reads once. `parts` blocks share a long row, whose folds come together in a second
-launch.
+turn; what all rows read alike it reads once. Where `row_threads` are more than a block has, a cluster of blocks
+computes a row: their folds they read from each other's shared memory. `parts` blocks share a long row, whose folds come
+together in a second launch.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from math import prod
 
 from xdsl.ir import Operation
 
+from mlirhlo.diagnostics import error
 from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index, memref_of
 from mlirhlo.lowering.gpu.elements import array, initial, regrouped
@@ -29,6 +31,9 @@ from mlirhlo.lowering.schedule.row_chains import folds_below
 def rows(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     """One launch, or two where blocks share a row."""
     folds = folds_below(ops)
+    most = schedule.threads * plan.device.blocks_per_cluster_limit
+    if schedule.row_threads > most:
+        raise error("HLO0806", f"{plan.device.name} has no more than {most} threads for a row")
     if schedule.parts > 1:
         _split(plan, ops, folds, schedule)
         return
@@ -40,7 +45,8 @@ def rows(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
             state = row.folded(fold)
             b.e.know(fold, row.indices, b.e.body(fold.combiner, [*initial(b.e, fold), *state]))
         row.store(outputs)
-    b.launch(row.blocks, schedule.threads)
+    row.finish()
+    b.launch(row.blocks * row.cluster, schedule.threads, cluster=row.cluster)
 
 
 def _split(

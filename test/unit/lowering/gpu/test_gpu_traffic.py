@@ -37,6 +37,22 @@ def test_long_rows(element, length):
 
 
 @pytest.mark.parametrize(
+    ("kind", "shape", "element"),
+    [
+        ("softmax", (1, 32_769), "f32"),
+        ("layer norm", (1, 40_001), "f32"),
+        pytest.param("rms norm", (1, 100_000), "bf16", marks=pytest.mark.slow),
+        pytest.param("softmax", (3, 50_004), "f64", marks=pytest.mark.slow),
+        pytest.param("cross-entropy", (2, 262_144), "f16", marks=pytest.mark.slow),
+    ],
+)
+def test_rows_of_clusters(kind, shape, element):
+    """Rows that no block holds are read once by a cluster of blocks."""
+    (kernel,) = (k for k in gpu_traffic.chains([shape], [element]) if k.kind == kind)
+    assert gpu_traffic.measure(kernel).ratio <= 1.02
+
+
+@pytest.mark.parametrize(
     "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 60))]
 )
 def test_sampled(seed):

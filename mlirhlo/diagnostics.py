@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from importlib import resources
 
 _EXCERPT_WIDTH = 160
 """Longest source excerpt printed; real dumps have lines of 75,000 characters."""
@@ -158,6 +157,8 @@ def explain(code: str) -> str:
     """The page of `code`. Raises `HloError` HLO0501 when there is none."""
     if not isinstance(code, str):  # pyright: ignore[reportUnnecessaryIsInstance]  from outside
         raise wrong_type("explain", "a code such as 'HLO0102'", code)
+    from importlib import resources
+
     page = resources.files("mlirhlo") / "explain" / f"{code}.md"
     if not (code.startswith("HLO") and code[3:].isdigit() and page.is_file()):
         raise error("HLO0501", f"no error code {code!r}", help="codes look like HLO0102")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli import analyses, gpu_stages, inputs, printing, stage_files, stages
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mlirhlo.formats import Loaded
     from mlirhlo.formats.hlo_text import PrintOptions
     from mlirhlo.rewrites.control import PassControl
+    from mlirhlo.rewrites.passes import Trace
     from mlirhlo.rewrites.pipeline import Instrumentation
 
 PURPOSE = "hlo-opt: read an HLO module in any format, check it, run passes, print it in any format"
@@ -145,11 +147,15 @@ class Job:
         self.dump: CompilationDump | None = None
         """What the flags have dumped of the module at hand."""
         self.clock = Clock()
-        from mlirhlo.rewrites.passes import Trace
-
-        self.trace = Trace(remarks=[] if options.explain_fusion else None)
         self.text: PrintOptions = printing.print_options(options, xla)
         self.checks = options.verify and not options.disable_verify
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What passes did, over all modules of the file."""
+        from mlirhlo.rewrites.passes import Trace
+
+        return Trace(remarks=[] if self.options.explain_fusion else None)
 
     def run(self, path: str) -> int:
         """Reads, works, writes; the exit code."""
@@ -279,13 +285,13 @@ class Job:
         self, loaded: Loaded, passes: Sequence[ModulePass], produced: list[Diagnostic]
     ) -> Loaded:
         """Runs the passes; the first one over HLO finds a StableHLO program converted."""
-        from mlirhlo.rewrites.pipeline import works_on_hlo
-
         if passes:
             from mlirhlo.cli.stage_passes import check_level
 
             check_level(passes, "structured" if inputs.holds_kernels(loaded) else "hlo")
-        if inputs.is_stablehlo(loaded):
+        if passes and inputs.is_stablehlo(loaded):
+            from mlirhlo.rewrites.pipeline import works_on_hlo
+
             count = next((i for i, p in enumerate(passes) if works_on_hlo(p)), len(passes))
             self._run(loaded, passes[:count], produced)
             passes = passes[count:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import stat
 import threading
 from collections.abc import Generator
 from typing import IO
@@ -32,7 +32,7 @@ def whole_file(path: str) -> Generator[IO[bytes]]:
             with open(part, "wb") as file:
                 yield file
             if os.path.exists(path):
-                shutil.copymode(path, part)
+                os.chmod(part, stat.S_IMODE(os.stat(path).st_mode))
             os.replace(part, path)
         except BaseException:
             with contextlib.suppress(OSError):

@@ -22,16 +22,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from xdsl.passes import ModulePass
-
 from mlirhlo.diagnostics import error
-from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.registry import ALIASES
 
 if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+    from mlirhlo.rewrites.passes import Trace
     from mlirhlo.rewrites.rules import RulePass
 
-PassT = TypeVar("PassT", bound=ModulePass)
+PassT = TypeVar("PassT", bound="ModulePass")
 
 _ENTRY = re.compile(r"@(?P<id>\d+)|(?:(?P<pipeline>[^@/:]+)/)?(?P<name>[^@/:]+)(?::(?P<run>\d+))?")
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-from xdsl.passes import ModulePass
+from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import error
 from mlirhlo.importing import ALONE
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
 
 _BUILTIN: Mapping[str, str] = {
     "all-gather-bcast-reorder": "collectives.all_gather_moves:AllGatherBroadcastReorderPass",
@@ -356,6 +358,8 @@ def load_pass_file(path: str) -> tuple[str, ...]:
         raise error("HLO0405", f"cannot load passes from {path!r}: no Python file there")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    from xdsl.passes import ModulePass
+
     from mlirhlo.rewrites.authors import LIMIT_S, limited
 
     def too_long() -> None:

@@ -5,7 +5,6 @@ Source: dumps reference, "JAX, environment", "Old JAX flags", "TensorFlow".
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -114,6 +113,8 @@ def _tell_historic(environ: Mapping[str, str]) -> None:
             _told.add(name)
             message = f"{name} is historic: JAX has forgotten it, and it has no effect here"
             warning = Diagnostic("HLO0523", message, help=instead, severity=Severity.WARNING)
+            import logging
+
             logging.getLogger("mlirhlo.flags").warning("%s", warning)
 
 

@@ -6,13 +6,11 @@ as an encoding: `tensor<?x3xf32, #hlo.layout<"[<=4,3]{0,1:T(8,128)}">>`.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, NoneAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR
@@ -30,6 +28,10 @@ from mlirhlo.dialects.hlo.shapes import (
     parse_shape,
 )
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
+
+if TYPE_CHECKING:
+    from xdsl.parser import AttrParser
+    from xdsl.printer import Printer
 
 
 @irdl_attr_definition

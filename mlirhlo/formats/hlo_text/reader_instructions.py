@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -42,8 +41,6 @@ from mlirhlo.formats.hlo_text.reader_shapes import result_type
 from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
 from mlirhlo.formats.hlo_text.reader_tokens import expects, read_coded_shape
 from mlirhlo.formats.hlo_text.suggestions import did_you_mean
-
-LOG = logging.getLogger(__name__)
 
 _MOST_BYTES = 1 << 28
 """Largest array that is made of a fingerprint's `0` or `1`."""
@@ -287,7 +284,9 @@ class InstructionReader:
 
     def _warn_of_scalar(self, offset: int) -> None:
         """Says (HLO0022) that a number stands for element 0 alone, not for the whole array."""
-        LOG.warning(
+        import logging
+
+        logging.getLogger(__name__).warning(
             "%s",
             Diagnostic(
                 "HLO0022",

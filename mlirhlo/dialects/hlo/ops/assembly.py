@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.attributes.base import int_of, integer, print_string_literal, string
@@ -29,6 +27,9 @@ from mlirhlo.dialects.hlo.syntax import SyntaxProblem
 from mlirhlo.dialects.hlo.types import shape_of
 
 if TYPE_CHECKING:
+    from xdsl.parser import Parser, UnresolvedOperand
+    from xdsl.printer import Printer
+
     from mlirhlo.dialects.hlo.ops.base import Instruction
     from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, Never, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
@@ -23,8 +23,6 @@ from xdsl.irdl.operations import (
     VarOperandDef,
     get_accessors_from_op_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from mlirhlo.dialects.hlo.attributes.annotations import (
     FrontendAttributes,
@@ -46,6 +44,10 @@ from mlirhlo.dialects.hlo.ops.assembly import parse_instruction, print_instructi
 from mlirhlo.dialects.hlo.shapes import Shape
 from mlirhlo.dialects.hlo.table import COMMON, OPCODES, Opcode
 from mlirhlo.dialects.hlo.types import shape_of
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 T = TypeVar("T")
 OpT = TypeVar("OpT", bound="Instruction")

@@ -1,0 +1,112 @@
+"""Definitions of xDSL's operations built when they are first needed.
+
+`irdl_op_definition` reads an operation's fields, makes constraints of them and compiles its assembly format. The
+dialects that the CPU compiler imports have 200 operations with it, of which a program uses a dozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, TypeVar, cast
+
+import xdsl.irdl
+from xdsl.irdl import (
+    IRDLOperation,
+    attr_def,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    successor_def,
+)
+
+_OpT = TypeVar("_OpT", bound=type[IRDLOperation])
+
+_FIELDS: tuple[type, ...] = tuple(
+    type(make())
+    for make in (attr_def, operand_def, prop_def, region_def, result_def, successor_def)
+)
+"""What a class is written with for each of its fields."""
+_ALWAYS = ("get_irdl_definition", "traits", "verify_")
+_WITH_FORMAT = ("parse", "print")
+_WITHOUT_FIELDS = frozenset(IRDLOperation.__mro__)
+_PACKAGES = ("mlirhlo.", "xdsl.")
+_LOCK = RLock()
+
+
+def defer_definitions() -> None:
+    """Dialects of xDSL and of this package that are imported from here on are built on demand."""
+    setattr(xdsl.irdl, "irdl_op_definition", deferred)  # noqa: B010  # a decorator for another
+
+
+def deferred(cls: _OpT) -> _OpT:
+    """As `irdl_op_definition`: with attributes that build the definition when the first of them is read.
+
+    What is wrong with a definition is reported then; classes of other packages are built at once.
+    """
+    if not cls.__module__.startswith(_PACKAGES):
+        return irdl_op_definition(cls)
+    names = set[str](_ALWAYS)
+    for parent in cls.__mro__:
+        if parent not in _WITHOUT_FIELDS:
+            names.update(name for name, value in vars(parent).items() if isinstance(value, _FIELDS))
+    if cls.assembly_format is not None:
+        names.update(_WITH_FORMAT)
+    _Definition(cls, names)
+    return cls
+
+
+class _Definition:
+    """The definition of a class that has not been built yet."""
+
+    def __init__(self, cls: type[IRDLOperation], names: set[str]) -> None:
+        self.cls = cls
+        self.names = names
+        self.written = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+        for name in names:
+            setattr(cls, name, _Deferred(self, name))
+
+    def build(self) -> None:
+        """Has xDSL define a class that is written like this one, and takes over its attributes.
+
+        Other threads may use the class meanwhile: an attribute is either deferred or final.
+        """
+        with _LOCK:
+            if not self.names:
+                return
+            for parent in self.cls.__mro__[1:]:
+                if isinstance(traits := vars(parent).get("traits"), _Deferred):
+                    traits.definition.build()
+            kind = cast(Any, type(self.cls))
+            twin = kind(self.cls.__name__, self.cls.__bases__, self.written)
+            defined = vars(irdl_op_definition(twin))
+            for name in self.names:
+                setattr(self.cls, name, defined[name])
+            self.names = set[str]()
+
+
+class _Deferred:
+    """An attribute of a class whose definition has not been built yet."""
+
+    __slots__ = ("definition", "name")
+
+    def __init__(self, definition: _Definition, name: str) -> None:
+        self.definition = definition
+        self.name = name
+
+    def __get__(self, op: IRDLOperation | None, owner: type) -> Any:
+        get = self._built("__get__")
+        return vars(self.definition.cls)[self.name] if get is None else get(op, owner)
+
+    def __set__(self, op: IRDLOperation, value: object) -> None:
+        if (put := self._built("__set__")) is None:
+            raise AttributeError(f"{op.name}: '{self.name}' cannot be set")
+        put(op, value)
+
+    def _built(self, access: str) -> Callable[..., Any] | None:
+        self.definition.build()
+        return cast(
+            "Callable[..., Any] | None", getattr(vars(self.definition.cls)[self.name], access, None)
+        )

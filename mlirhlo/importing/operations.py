@@ -81,7 +81,7 @@ class _Definition:
                     traits.definition.build()
             kind = cast(Any, type(self.cls))
             twin = kind(self.cls.__name__, self.cls.__bases__, self.written)
-            defined = vars(irdl_op_definition(twin))
+            defined: dict[str, Any] = dict(vars(irdl_op_definition(twin)))
             for name in self.names:
                 setattr(self.cls, name, defined[name])
             self.names = set[str]()

@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from mlirhlo.lowering.gpu.devices import GpuDevice
     from mlirhlo.lowering.observer import Observer
 
-STAGES = ("structured", "gpu", "nvvm", "llvm", "llvm-opt", "ptx", "sass")
+STAGES = ("structured", "scheduled", "gpu", "nvvm", "llvm", "llvm-opt", "ptx", "sass")
 """After the fused module: from ops over iteration spaces to machine code, in order."""
+
+STRUCTURED_KERNEL = re.compile(
+    rb'^\s*"?structured\.kernel"?\b|\A\s*builtin\.module \{\s*\}\s*\Z', re.MULTILINE
+)
+"""Stands in files of structured kernels, of which programs without any are empty modules."""
 
 _SIGNS = (
     ("ptx", re.compile(rb"^\s*\.version\s+\d+\.\d+", re.MULTILINE)),
-    ("structured", re.compile(rb'^\s*"?structured\.kernel"?\b', re.MULTILINE)),
+    ("scheduled", re.compile(rb"^(?!\s*//).*\bstructured\.schedule ?=", re.MULTILINE)),
+    ("structured", STRUCTURED_KERNEL),
     ("nvvm", re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)),
     ("gpu", re.compile(rb'^\s*"?gpu\.module"?\b', re.MULTILINE)),
     ("llvm-opt", re.compile(rb"^; ModuleID = ", re.MULTILINE)),
@@ -42,9 +48,10 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags,
     """
     from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
-    from mlirhlo.lowering.gpu.compiler import merged, plan_gpu, structured_module
+    from mlirhlo.lowering.gpu.compiler import merged, plan_gpu
     from mlirhlo.lowering.gpu.host import whole_program
     from mlirhlo.lowering.observer import SILENT
+    from mlirhlo.lowering.structured import structured_module
     from mlirhlo.runtime.cuda.devices import device_of
 
     observer = SILENT if observer is None else observer
@@ -52,8 +59,9 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags,
     inputs.check_entry(loaded)
     device, wanted = device_of(gpu, flags), wanted_passes(flags)
     fused, plan = plan_gpu(loaded.module, device, observer, wanted)
-    if stage == "structured":
-        return structured_module(fused, plan, device)
+    if stage in ("structured", "scheduled"):
+        kernels = structured_module(fused, plan.instructions, plan.kernels)
+        return _continued(kernels, "structured", stage, device)
     return _continued(whole_program(merged(plan.kernels), plan), "gpu", stage, device)
 
 
@@ -69,7 +77,7 @@ def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: 
     if STAGES.index(wanted) < STAGES.index(given):
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
-    is_module = given in ("structured", "gpu", "nvvm")
+    is_module = given in ("structured", "scheduled", "gpu", "nvvm")
     value = parsed(text, name, context()) if is_module else text
     return _continued(value, given, wanted, device_of(gpu, flags))
 
@@ -78,7 +86,7 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
     """Stage after stage from a module or a text to the wanted one."""
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.lowering.gpu.compiler import built
+    from mlirhlo.lowering.gpu.compiler import built, schedule_all
     from mlirhlo.lowering.gpu.host import code_of, kernels_in, with_code
     from mlirhlo.lowering.gpu.nvvm import to_nvvm
     from mlirhlo.lowering.gpu.ptx import optimized_llvm, to_llvm_text, to_ptx
@@ -88,6 +96,9 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
     while stage != wanted:
         if isinstance(value, ModuleOp):
             if stage == "structured":
+                schedule_all(value, device)
+                stage = "scheduled"
+            elif stage == "scheduled":
                 value, stage = ModuleOp([built(value, device)]), "gpu"
             elif stage == "gpu":
                 value, stage = with_code(value, to_nvvm(kernels_in(value))), "nvvm"

@@ -257,7 +257,8 @@ class Job:
             watchers = [printer] if printer.is_wanted else []
             for name, seconds in run_passes(value, self.passes, watchers, self.trace, self.control):
                 self.clock.add(f"pass {name}", seconds)
-        return self.options.stage, stages.render(value)
+        is_generic = printing.emitted_format(self.options, "mlir") == "mlir-generic"
+        return self.options.stage, stages.render(value, is_generic=is_generic)
 
     def _continued(self, data: bytes, name: str) -> stages.Stage | None:
         """The stage made of the print of one before it; None where this is still a program."""

@@ -133,3 +133,9 @@ def check_platform(options: Options) -> None:
         )
     if options.stage != stages.HLO and options.verify_roundtrip:
         raise usage_error("--verify-roundtrip goes with --stage=hlo")
+    is_below = options.stage not in (stages.HLO, stages.FUSED)
+    if is_below and options.emit not in (None, "mlir", "mlir-generic"):
+        raise usage_error(
+            f"--emit={options.emit} goes with --stage={stages.HLO} and --stage={stages.FUSED}",
+            help="modules of later stages are written as mlir or mlir-generic",
+        )

@@ -6,6 +6,7 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
+from mlirhlo.cli import gpu_stages
 from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.cli.stages import Stage
 
-_STAGES = ("loops", "llvm-dialect", "llvm", "asm", "obj")
+_STAGES = ("structured", "loops", "llvm-dialect", "llvm", "asm", "obj")
 _LLVM = re.compile(rb"^(define|declare) ", re.MULTILINE)
 _PROGRAM = re.compile(rb"^\s*HloModule\b|(?<![a-z])(?:stablehlo|hlo)\.")
 _BITS = r'dense<([^>"]*\b0x[^>"]*)>'
@@ -26,6 +27,8 @@ _LOOPS = re.compile(rb'^\s*"?func\.func"?\b', re.MULTILINE)
 
 def stage_of(data: bytes) -> str | None:
     """The stage whose print this is, by its content; None for a program that is still HLO."""
+    if gpu_stages.STRUCTURED_KERNEL.search(data):
+        return "structured"
     if _PROGRAM.search(data):
         return None
     if _DIALECT.search(data):
@@ -47,9 +50,12 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
     from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
     from mlirhlo.runtime import jit
 
-    if _STAGES.index(wanted) < _STAGES.index(given):
+    is_ahead = _STAGES.index(wanted) < _STAGES.index(given)
+    if is_ahead or (given == "structured" and wanted != given):  # kernels without their program
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
+    if given == "structured":
+        return parsed(text, name, gpu_stages.context())
     if given != "llvm":
         module = parsed(text, name, context())
         if given == "loops" and wanted != "loops":

@@ -1,4 +1,4 @@
-"""`--passes` at each stage: this project's on HLO and on structured kernels, xDSL's on the modules below."""
+"""`--passes` at each stage: this project's on HLO and structured kernels, xDSL's on structured kernels and below."""
 
 from __future__ import annotations
 
@@ -30,15 +30,19 @@ _LEVELS = {
     stages.HLO: HLO,
     stages.FUSED: HLO,
     "structured": STRUCTURED,
+    "scheduled": STRUCTURED,
     **dict.fromkeys(("loops", "llvm-dialect", "gpu", "nvvm"), LOWERED),
 }
 """What the module at a stage holds; stages that are text or object code have no passes."""
 
 _WHERE = {
     HLO: "HLO (stages hlo and fused)",
-    STRUCTURED: "structured kernels (stage structured)",
+    STRUCTURED: "structured kernels (stages structured and scheduled)",
     LOWERED: "MLIR's own dialects (stages loops, llvm-dialect, gpu, nvvm)",
 }
+
+_RUN_AT = {HLO: (HLO,), STRUCTURED: (STRUCTURED, LOWERED), LOWERED: (LOWERED,)}
+"""By what a module holds, the passes that run on it: xDSL's run on structured kernels, too."""
 
 
 def passes_at(stage: str, text: str) -> tuple[ModulePass, ...]:
@@ -49,26 +53,38 @@ def passes_at(stage: str, text: str) -> tuple[ModulePass, ...]:
     Raises `UsageError`: HLO0418 for passes of another stage and for stages without passes, else what
     `parse_pipeline` raises.
     """
-    from mlirhlo.rewrites.pipeline import parse_pipeline
-
     level = _LEVELS.get(stage)
     if level is None:
         message = f"no passes run at stage '{stage}', which is no module of operations"
         raise UsageError(
             Diagnostic("HLO0418", message, help=f"stages with passes: {', '.join(_LEVELS)}")
         )
-    own = list_lowered_passes() if level == LOWERED else list_passes()
+    from mlirhlo.rewrites.pipeline import parse_pipeline
+
     try:
-        passes = parse_pipeline(text, own)
+        if level != HLO:
+            passes = parse_pipeline(text, {**list_passes(), **list_lowered_passes()})
+        else:
+            passes = _parsed_for_hlo(text)
     except HloError as problem:
-        others = list_passes() if level == LOWERED else list_lowered_passes()
-        try:
-            passes = parse_pipeline(text, {**others, **own})
-        except HloError:
-            raise UsageError(*problem.diagnostics) from None
-        check_level(passes, level)
+        raise UsageError(*problem.diagnostics) from None
     if stage != stages.HLO:
         check_level(passes, level)
+    return passes
+
+
+def _parsed_for_hlo(text: str) -> tuple[ModulePass, ...]:
+    """The passes of a pipeline on HLO or structured kernels; xDSL's are imported only to refuse them."""
+    from mlirhlo.rewrites.pipeline import parse_pipeline
+
+    try:
+        return parse_pipeline(text)
+    except HloError as problem:
+        try:
+            passes = parse_pipeline(text, {**list_lowered_passes(), **list_passes()})
+        except HloError as other:
+            raise (other if other.code == "HLO0402" else problem) from None
+    check_level(passes, HLO)
     return passes
 
 
@@ -78,7 +94,7 @@ def check_level(passes: Sequence[ModulePass], level: str) -> None:
 
     for pass_ in passes:
         own = "" if isinstance(pass_, PipelinePass) else level_of(type(pass_))
-        if own not in ("", level):
+        if own and own not in _RUN_AT[level]:
             message = f"pass '{pass_.name}' runs on {_WHERE[own]}, not on {_WHERE[level]}"
             advice = "run it on a print of its stage, which later stages take as input"
             raise UsageError(Diagnostic("HLO0418", message, help=advice))

@@ -24,7 +24,7 @@ HLO = "hlo"
 FUSED = "fused"
 """HLO as it is planned."""
 
-CPU_STAGES = (HLO, FUSED, "loops", "llvm-dialect", "llvm", "asm", "obj")
+CPU_STAGES = (HLO, FUSED, "structured", "loops", "llvm-dialect", "llvm", "asm", "obj")
 """From the module to a relocatable object file, in order."""
 
 
@@ -89,16 +89,21 @@ Stage: TypeAlias = "ModuleOp | str | bytes"
 def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) -> Stage:
     """An HLO module at a stage of the CPU compiler after `fused`; `observer` is told of the stages.
 
-    Raises `HloError` HLO0432 and HLO0435 for what has no code.
+    Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO079x for what has no structured form.
     """
     from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
-    from mlirhlo.lowering.cpu.compiler import UNIT, lower
+    from mlirhlo.lowering.cpu.compiler import UNIT, lower, plan_cpu
     from mlirhlo.lowering.observer import SILENT
 
     observer = SILENT if observer is None else observer
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
+    if stage == "structured":
+        from mlirhlo.lowering.structured import structured_module
+
+        fused, plan = plan_cpu(loaded.module, observer, wanted_passes(flags))
+        return structured_module(fused, plan.instructions, plan.kernels)
     stages = lower(loaded.module, observer, wanted_passes(flags))
     if stage == "loops":
         return stages.loops
@@ -115,15 +120,15 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags)
     return code
 
 
-def render(value: Stage) -> bytes:
-    """A program as the file of its stage holds it."""
+def render(value: Stage, *, is_generic: bool = False) -> bytes:
+    """A program as the file of its stage holds it; of modules the generic form on request."""
     if isinstance(value, bytes):
         return value
-    return value.encode() if isinstance(value, str) else render_module(value)
+    return value.encode() if isinstance(value, str) else render_module(value, is_generic)
 
 
-def render_module(module: ModuleOp) -> bytes:
+def render_module(module: ModuleOp, is_generic: bool = False) -> bytes:
     """A module of a stage as its file holds it."""
     from mlirhlo.lowering.stage_text import print_stage
 
-    return print_stage(module).encode()
+    return print_stage(module, is_generic=is_generic).encode("utf-8", "surrogateescape")

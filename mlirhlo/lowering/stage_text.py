@@ -9,16 +9,18 @@ from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
+from mlirhlo.formats.mlir.printer import MlirPrinter
 
-def print_stage(module: ModuleOp) -> str:
-    """A module as the file of its stage holds it."""
+
+def print_stage(module: ModuleOp, *, is_generic: bool = False) -> str:
+    """A module as the file of its stage holds it; every op in the generic form on request."""
     stream = StringIO()
-    _StagePrinter(stream).print_op(module)
+    _StagePrinter(stream, print_generic_format=is_generic).print_op(module)
     return f"{stream.getvalue()}\n"
 
 
-class _StagePrinter(Printer):
-    """xDSL's printer, but for vectors of floats that it spells by their bits, element by element.
+class _StagePrinter(MlirPrinter):
+    """The printer of HLO's MLIR form, but for vectors of floats that it spells by their bits, element by element.
 
     MLIR reads `dense<0xFF800000>` as bits, xDSL as the number; both read one string of the elements' bytes.
     """

@@ -51,7 +51,11 @@ class _Aliases:
 
 @dataclass(eq=False, repr=False)
 class MlirPrinter(Printer):
-    """xDSL's printer, able to print any HLO string."""
+    """xDSL's printer, able to print any HLO string and any names of values.
+
+    xDSL numbers values of one name (`x`, `x_1`) and takes it that no name ends in a number itself, as those of
+    instructions do.
+    """
 
     aliases: _Aliases | None = None
     """Of long tuples that have been printed; None: they are written out."""
@@ -66,6 +70,18 @@ class MlirPrinter(Printer):
             self.print_string(self.aliases.of(attribute))
         else:
             super().print_attribute(attribute)
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        """Prints the name of `value`, at its definition one that no value of the scope has."""
+        hint = value.name_hint
+        if value not in self._ssa_values and hint:
+            names, number = self.ssa_names, self.ssa_names.get(hint, 0)
+            while (name := f"{hint}_{number}" if number else hint) in names:
+                number += 1
+            names[hint] = number + 1
+            names.setdefault(name, 1)
+            self._ssa_values[value] = name
+        return super().print_ssa_value(value)
 
     def print_string_literal(self, string: str) -> None:
         """Prints `string`, surrogate escapes as the bytes they stand for."""

@@ -43,6 +43,26 @@ class Stages:
     """Accesses that are checked, by number."""
 
 
+def plan_cpu(
+    module: ModuleOp,
+    observer: Observer = SILENT,
+    wanted: Callable[[str], bool] = lambda name: True,
+) -> tuple[ModuleOp, CpuPlan]:
+    """The module after its passes, and its plan with kernels; arguments and errors as of `lower`."""
+    # What observers see first is what passes change: a dump prints what is unchanged once.
+    fused = clone_module(module)
+    observer.given(fused)
+    check_sizes(fused, "the CPU")
+    values: Values = []
+    optimize_in_place(fused, observer.passes(), wanted)
+    plan = plan_module(fused, values)
+    for buffer in (*plan.parameters, *plan.results):
+        if buffer.size > MAX_BYTES:
+            raise out_of_memory(f"no memory can hold {buffer.shape}")
+    observer.planned(fused, plan, values)
+    return fused, plan
+
+
 def lower(
     module: ModuleOp,
     observer: Observer = SILENT,
@@ -57,17 +77,7 @@ def lower(
     Raises `HloError` HLO0432 or HLO0435 for what has no code, HLO0507 for what needs more than all memory.
     """
     with paused_gc():
-        # What observers see first is what passes change: a dump prints what is unchanged once.
-        fused = clone_module(module)
-        observer.given(fused)
-        check_sizes(fused, "the CPU")
-        values: Values = []
-        optimize_in_place(fused, observer.passes(), wanted)
-        plan = plan_module(fused, values)
-        for buffer in (*plan.parameters, *plan.results):
-            if buffer.size > MAX_BYTES:
-                raise out_of_memory(f"no memory can hold {buffer.shape}")
-        observer.planned(fused, plan, values)
+        fused, plan = plan_cpu(module, observer, wanted)
         loops = emit_module(plan)
         sites = add_checks(loops) if checked else []
         llvm = convert_to_llvm(loops, features=FEATURES, entry=MAIN)

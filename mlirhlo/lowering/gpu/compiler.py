@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from xdsl.dialects import gpu, memref
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Region
 
 from mlirhlo.diagnostics import HloError, out_of_memory
 from mlirhlo.dialects.hlo.build import paused_gc
-from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import MAX_BYTES
 from mlirhlo.dialects.structured import KernelOp
 from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -25,6 +24,7 @@ from mlirhlo.lowering.gpu.ptx import all_to_ptx, to_llvm_text
 from mlirhlo.lowering.observer import SILENT, Observer
 from mlirhlo.lowering.plan.passes import check_sizes
 from mlirhlo.lowering.plan.planner import Values
+from mlirhlo.lowering.schedule.passes import schedule
 from mlirhlo.rewrites.cloning import clone_module
 
 UNIT = "kernels"
@@ -121,19 +121,11 @@ def verified(ptx: str, name: str) -> str:
     return ptx
 
 
-def structured_module(fused: ModuleOp, plan: GpuPlan, device: GpuDevice) -> ModuleOp:
-    """The kernels of a plan as ops over iteration spaces, with the schedules they are built by.
-
-    Raises `HloError` HLO079x for what has no structured form.
-    """
-    from mlirhlo.lowering.gpu.kernels import structured_kernel
-
-    computations = HloModule(fused).by_name()
-    made: list[Operation] = []
-    for name in plan.kernels:
-        op = plan.instructions[name]
-        made.append(structured_kernel(name, op, computations, device))
-    return ModuleOp(made)
+def schedule_all(structured: ModuleOp, device: GpuDevice) -> None:
+    """Schedules every kernel of a module of `structured.kernel`s that has no schedule."""
+    for op in structured.ops:
+        if isinstance(op, KernelOp):
+            schedule(op, device)
 
 
 def built(structured: ModuleOp, device: GpuDevice) -> gpu.ModuleOp:

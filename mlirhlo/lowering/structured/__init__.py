@@ -6,12 +6,18 @@ maps are merged into what reads them, dead ops removed. An opcode joins by a fun
 `routines`.
 """
 
+from collections.abc import Collection, Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import KernelOp
 from mlirhlo.lowering.structured.conversion import to_structured
 from mlirhlo.lowering.structured.merge_maps import merge_maps
 from mlirhlo.lowering.structured.remove_dead import remove_dead
 
-__all__ = ["merge_maps", "optimize_kernel", "remove_dead", "to_structured"]
+__all__ = ["merge_maps", "optimize_kernel", "remove_dead", "structured_module", "to_structured"]
 
 
 def optimize_kernel(kernel: KernelOp) -> None:
@@ -19,3 +25,22 @@ def optimize_kernel(kernel: KernelOp) -> None:
     remove_dead(kernel)
     merge_maps(kernel)
     remove_dead(kernel)
+
+
+def structured_module(
+    fused: ModuleOp, instructions: Mapping[str, Instruction], kernels: Collection[str]
+) -> ModuleOp:
+    """The stage `structured` of a planned module: the structured form of each of its `kernels`, by the name of the
+    instruction that it was made for.
+
+    Raises `HloError` HLO079x for what has no structured form.
+    """
+    computations = HloModule(fused).by_name()
+    ops = [
+        to_structured(instructions[name], computations, name)
+        for name in instructions
+        if name in kernels
+    ]
+    for op in ops:
+        optimize_kernel(op)
+    return ModuleOp(list(ops))

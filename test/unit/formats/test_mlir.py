@@ -1,5 +1,7 @@
 """The MLIR form: line by line and through xDSL the same, round trips exact, errors coded."""
 
+import re
+
 import pytest
 from program_shapes import SHAPES
 from xdsl.context import Context
@@ -115,6 +117,28 @@ def test_clashing_and_missing_names_are_told_apart() -> None:
     text = print_module(module)
     assert "%a_1 = " in text
     assert print_module(parse_module(text)) == text
+
+
+def test_names_of_instructions_and_of_other_values_do_not_meet() -> None:
+    text = """structured.kernel @k(%t: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %t_2 = hlo.constant "0" : tensor<f32>
+  %t_3 = structured.map ins(%t : tensor<f32>) maps [affine_map<() -> ()>] -> tensor<f32> {
+  ^bb0(%t_4: tensor<f32>):
+    %t_5 = hlo.add %t_4, %t_4 : tensor<f32>
+    structured.yield %t_5 : tensor<f32>
+  }
+  %t_6 = structured.map ins(%t_3, %t_2 : tensor<f32>, tensor<f32>)
+      maps [affine_map<() -> ()>, affine_map<() -> ()>] -> tensor<f32> {
+  ^bb0(%t_7: tensor<f32>, %t_8: tensor<f32>):
+    structured.yield %t_7 : tensor<f32>
+  }
+  structured.return %t_6, %t_2 : tensor<f32>, tensor<f32>
+}
+"""
+    printed = print_module(parse_module(text))
+    defined = re.findall(r"(%[\w.]+)(?:: tensor<f32>[,)]| = )", printed)
+    assert len(set(defined)) == len(defined) == 8
+    assert print_module(parse_module(printed)) == printed
 
 
 def test_instructions_stand_in_functions_too() -> None:

@@ -22,7 +22,9 @@ from xdsl.irdl.operations import (
     ResultDef,
     VarOperandDef,
     get_accessors_from_op_def,
+    traits_def,
 )
+from xdsl.traits import Pure
 
 from mlirhlo.dialects.hlo.attributes.annotations import (
     FrontendAttributes,
@@ -334,6 +336,10 @@ def _row_keys(row: Opcode) -> tuple[str, ...]:
     return tuple(spec.property_name for spec in row.attributes)
 
 
+_SCALAR_OPS = ("bitcast-convert", "constant")
+"""Opcodes that stand in bodies of structured ops and are not elementwise on arrays."""
+
+
 def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
     """Class decorator: defines the op of an opcode from its row."""
 
@@ -350,6 +356,8 @@ def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
             operands=[("arguments", VarOperandDef(RangeOf(AnyAttr())))],
             results=[("result", ResultDef(AnyAttr()))],
             properties=properties,
+            # As xDSL's passes merge and remove them, in bodies of structured ops above all.
+            traits=traits_def(*[Pure()] if row.elementwise or opcode in _SCALAR_OPS else ()),
         )
         cls.name = row.op_name
         for key, value in get_accessors_from_op_def(op_def, None).items():

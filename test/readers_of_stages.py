@@ -57,6 +57,11 @@ def gpu_stage_texts(module: ModuleOp) -> StageTexts:
     return _printed(modules, to_llvm_text(code_of(nvvm), device), "gpu")
 
 
+def faults_of_mlir(texts: StageTexts) -> list[str]:
+    """What MLIR has against the texts of the stages, in order; the generic form of those with ops of this project."""
+    return [fault_of_mlir(texts.generic.get(s, text)) for s, text in texts.by_stage.items()]
+
+
 def _printed(modules: dict[str, ModuleOp], llvm: str, platform: str) -> StageTexts:
     generic = {
         stage: print_stage(module, is_generic=True)

@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SMALL = ROOT / "test" / "data" / "programs" / "fusion_chain" / "fusion_chain.hlo"
 
-_TOOL = f"from mlirhlo.cli.hlo_opt import main; main(['{SMALL}', '-o', '/dev/null'])"
+_TOOL = f"import sys; sys.argv[1:] = ['{SMALL}', '-o', '/dev/null']; from mlirhlo.cli.hlo_opt import main; main()"
 _MODULE = "f32[64] tanh(f32[64] x)"
 _COMPILE = f"import mlirhlo; mlirhlo.compile(mlirhlo.parse({_MODULE!r}))"
 PROGRAMS: Mapping[str, str] = {
@@ -42,7 +42,7 @@ PROGRAMS: Mapping[str, str] = {
 def once(program: str, cache: str) -> tuple[float, int]:
     """Milliseconds of processor time of a process, and the modules that it imported."""
     text = f"{program}\nimport sys\nprint(len(sys.modules), file=sys.stderr)"
-    environment = {**os.environ, "MLIRHLO_CACHE_DIR": cache}
+    environment = {**os.environ, "MLIRHLO_CACHE_DIR": cache, "PYTHONDONTWRITEBYTECODE": ""}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, env=environment, check=True

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.aot import elf, runtime_ir
+from mlirhlo.aot.pool import pool_assembly
 from mlirhlo.aot.runtime_ir import ALIGNMENT, HEADER_BYTES, Part, Wrapper
 from mlirhlo.aot.signature import Signature, identifier, signature_of
 from mlirhlo.aot.targets import HOST, Variant, variants
@@ -236,7 +237,7 @@ def _joined(
     """All of a program as one text, in which only what the header declares is seen from outside."""
     llvm: Any = importlib.import_module("llvmlite.binding")
     parallel = any("@mlirhlo_parallel_for(" in one.text for one in lowered)
-    pool = runtime_ir.pool_assembly(wrapper, parallel=parallel)
+    pool = pool_assembly(wrapper, parallel=parallel)
     mark = hashlib.sha256(f"{pool} {wrapper.triple}".encode()).hexdigest()[:8]
     around = runtime_ir.assembly(wrapper)
     if any("bfloat" in one.text for one in lowered):

@@ -15,13 +15,15 @@ from __future__ import annotations
 import atexit
 import os
 import struct
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import IO, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import subprocess
 
 _HEAD = struct.Struct("<qq")
 """A number and bytes of what follows; the other way whether it failed, and bytes."""
@@ -44,6 +46,8 @@ class Worker:
         if self.is_cancelled:
             raise EOFError
         if process is None:
+            import subprocess
+
             process = self._process = subprocess.Popen(
                 [sys.executable, "-c", self._program],
                 stdin=subprocess.PIPE,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.lowering.children import Pool, answer_requests
@@ -35,6 +34,8 @@ def compile_all(texts: Sequence[str], level: int) -> list[bytes]:
 
     def compiled(at: int) -> bytes:
         return _compiled(texts[at], level)
+
+    from concurrent.futures import ThreadPoolExecutor
 
     # The longest first, so that none of them is left to the end.
     order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))

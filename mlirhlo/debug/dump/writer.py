@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -155,6 +154,8 @@ class ModuleDump:
     def _subfolder(self) -> tuple[str, ...]:
         if not self.options.xla_dump_hlo_to_subfolder:
             return ()
+        import socket
+
         return (self.name, f"{socket.gethostname()}_{os.getpid()}")
 
     # -------------------------------------------------------------- HLO

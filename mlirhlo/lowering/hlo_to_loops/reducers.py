@@ -27,7 +27,6 @@ from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert, element_type
 from mlirhlo.lowering.hlo_to_loops.folds import callee
-from mlirhlo.lowering.hlo_to_loops.reducer_samples import order_on_samples
 
 _OPCODES = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
 
@@ -205,6 +204,9 @@ def reducer_of(op: ReduceOp | ReduceWindowOp) -> Reducer | None:
         if all(_has_meaning(o, e) for o, e in zip(opcodes, elements, strict=True)):
             return Reducer(computation, elements, opcodes)
         return None
+    # The interpreter is for reducers that are no common operation.
+    from mlirhlo.lowering.hlo_to_loops.reducer_samples import order_on_samples
+
     found = order_on_samples(computation, elements)
     return None if found is None else Reducer(computation, elements, None, found.position)
 

@@ -26,7 +26,6 @@ from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
-from mlirhlo.lowering.hlo_to_loops.reducer_samples import is_associative_on_samples
 from mlirhlo.lowering.hlo_to_loops.reducers import Reducer, plain_reducer, reducer_of
 
 _VECTORS = 4
@@ -62,6 +61,8 @@ def scan_of(values: Sequence[SSAValue]) -> Scan | None:
     reducer, in_order = reducer_of(op), False
     if reducer is None or reducer.opcodes is None:
         reducer = plain_reducer(op)
+        from mlirhlo.lowering.hlo_to_loops.reducer_samples import is_associative_on_samples
+
         in_order = not is_associative_on_samples(
             reducer.computation, reducer.elements, _initial_values(op)
         )

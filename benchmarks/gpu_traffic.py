@@ -56,8 +56,14 @@ class Row:
     """Of warps."""
 
 
+ZEROS = {"c64": "(0, 0)", "pred": "false"}
+"""Of types that write it in another way."""
+
+
 def _module(type_: str, body: str) -> str:
-    return "HloModule m\n" + COMBINERS.replace("TYPE", type_) + "ENTRY e {\n" + body + "\n}\n"
+    add, maximum = COMBINERS.strip().splitlines()
+    combiners = f"{add}\n{maximum}\n" if type_ != "c64" else f"{add}\n"
+    return "HloModule m\n" + combiners.replace("TYPE", type_) + "ENTRY e {\n" + body + "\n}\n"
 
 
 def reduces(
@@ -83,7 +89,7 @@ def reduces(
                     continue
                 size = length if dim == 0 else rows
                 text = f"""  x = {type_}[{rows},{length}] parameter(0)
-  zero = {type_}[] constant(0)
+  zero = {type_}[] constant({ZEROS.get(type_, 0)})
   ROOT r = {type_}[{size}] reduce(x, zero), dimensions={{{dim}}}, to_apply=add"""
                 yield Kernel(kind, f"{type_}[{rows},{length}]", _module(type_, text))
 
@@ -286,7 +292,10 @@ def sampled(seed: int, elements: int = 30_000) -> Kernel:
     kind = random.choice(
         ("row sum", "column sum", "softmax", "rms norm", "layer norm", "transpose")
     )
-    type_ = random.choice(("f32", "bf16", "f64"))
+    types = ("f32", "bf16", "f64", "f16")
+    if kind in ("row sum", "column sum", "transpose"):
+        types += ("s8", "pred", "c64", "s32")
+    type_ = random.choice(types)
 
     def sizes(rank: int) -> list[int]:
         left, found = elements, list[int]()
@@ -320,9 +329,10 @@ def measure(kernel: Kernel, gpu: str = "h100") -> Row:
     inputs = make_fake_arguments(module.op)
     result = np.asarray(executable(*inputs))
     tolerance = 1e-4 if result.dtype == np.float32 else 0.1
+    wide = np.complex128 if result.dtype.kind == "c" else np.float64
     np.testing.assert_allclose(
-        result.astype(np.float64),
-        np.asarray(mlirhlo.run(module, *inputs)).astype(np.float64),
+        result.astype(wide),
+        np.asarray(mlirhlo.run(module, *inputs)).astype(wide),
         rtol=tolerance,
         atol=tolerance,
     )

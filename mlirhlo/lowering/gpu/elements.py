@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.hlo.element_types import BY_MLIR, S32, S64
+from mlirhlo.dialects.hlo.element_types import BY_MLIR, S32, S64, PrimitiveType
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
@@ -180,9 +180,9 @@ class ElementBuilder:
     def _loaded(self, value: SSAValue, buffer: SSAValue, at: Indices) -> Value:
         b, shape = self.b, array(value)
         linear = self._linear.get((at, shape.dimensions))
-        if linear is None or shape.element_type.is_complex:
+        if linear is None:
             return Places(b, 0).load(buffer, shape, [Coordinate(i) for i in at])
-        return (to_register(b, b.load(b.flat(buffer), [linear]), shape.element_type),)
+        return load_at(b, b.flat(buffer), linear, shape.element_type)
 
     def _constant(self, op: ConstantOp, at: Indices) -> Value:
         """A number, or an element of a table of numbers as they stand in memory."""
@@ -291,6 +291,13 @@ class ElementBuilder:
             return regrouped(loop.results, shapes)
 
         return list(nest((), initial)) if 0 not in sizes else list(initial)
+
+
+def load_at(b: KernelBuilder, line: SSAValue, index: Index, element: PrimitiveType) -> Value:
+    """The element of an index in a buffer of one dimension; the parts of complex numbers lie beside each other."""
+    parts = 1 + element.is_complex
+    places = [b.add(b.mul(index, parts), part) for part in range(parts)]
+    return tuple(to_register(b, b.load(line, [place]), element) for place in places)
 
 
 def _bits(numbers: Any) -> Any:

@@ -167,8 +167,10 @@ class LaunchBuilder(KernelBuilder):
         shape = array(value)
         buffer = self.memory[self.plan.numbers[value]]
         linear = self.e.linear_of(indices, shape.dimensions)
-        if linear is not None and not shape.element_type.is_complex:
-            self.store(to_memory(self, element[0], shape.element_type), self.flat(buffer), [linear])
+        if linear is not None:
+            for part, number in enumerate(element):
+                place = self.add(self.mul(linear, len(element)), part)
+                self.store(to_memory(self, number, shape.element_type), self.flat(buffer), [place])
             return
         store(self, buffer, indices, element, shape, 0, None)
 
@@ -177,13 +179,15 @@ class LaunchBuilder(KernelBuilder):
         self.in_place = frozenset(self.plan.numbers[v] for v in values if v in self.plan.numbers)
 
     def shared_arrays(self, elements: Sequence[PrimitiveType], count: int) -> list[SSAValue]:
-        """Buffers in shared memory of `count` elements of each type: dynamic where blocks have less by default."""
+        """Buffers in shared memory of `count` elements of each type: dynamic where blocks have less by default. Parts
+        of complex numbers lie beside each other."""
         sizes = [count * element.byte_size for element in elements]
+        shapes = [([count * (1 + e.is_complex)], memory_type(e)) for e in elements]
         if sum(sizes) <= self.plan.device.shared_memory_per_block:
-            return [self.shared([count], memory_type(element)) for element in elements]
+            return [self.shared(*shape) for shape in shapes]
         whole, views = self.dynamic_shared(), list[SSAValue]()
-        for element, size in zip(elements, sizes, strict=True):
-            views.append(self.view(whole, self.shared_bytes, [count], memory_type(element)))
+        for shape, size in zip(shapes, sizes, strict=True):
+            views.append(self.view(whole, self.shared_bytes, *shape))
             self.shared_bytes += -(-size // _ALIGNED) * _ALIGNED
         return views
 

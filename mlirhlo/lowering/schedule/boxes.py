@@ -152,7 +152,7 @@ def crossing_of(op: MapOp) -> Crossing | None:
         return None
     found: dict[tuple[int, ...], list[tuple[SSAValue, AffineMap, int]]] = {}
     for value, map_ in reads_of(op, frozenset()):
-        if map_ is None or element_of(value).is_complex:
+        if map_ is None:
             continue
         linear = linear_index(map_, sizes_of(value), space)
         factors = [linear.factor(d) for d in range(len(space))]

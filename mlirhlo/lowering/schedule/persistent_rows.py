@@ -26,7 +26,11 @@ _MAX_IDLE = 1.02
 
 def alike_reads(roots: Sequence[Operation]) -> list[StagedRead]:
     """What every row reads alike, an element for each of its own."""
-    return [read for read in staged_reads(roots) if read.by_element and not read.by_row]
+    return [
+        read
+        for read in staged_reads(roots)
+        if read.by_element and not read.by_row and not element_of(read.value).is_complex
+    ]
 
 
 def persist_rows(kernel: KernelOp, device: GpuDevice) -> None:

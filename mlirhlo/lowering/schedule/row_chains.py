@@ -252,6 +252,9 @@ def shape_of_rows(
         threads < 1024 and threads * max(held, vector) < own and 2 * threads * vector * times <= own
     ):
         threads *= 2
+    # Neighbours of a warp read whole sectors at once.
+    while 2 * threads * vector <= own and threads * vector * narrow < SECTOR:
+        threads *= 2
     block = max(threads, min(_BLOCK, _power_above(threads * rows * parts)), 32)
     while block > max(threads, WARP) and _rounded_up(rows, block // threads) > rows * _MAX_IDLE:
         block //= 2

@@ -55,7 +55,7 @@ def staged_reads(roots: Sequence[Operation]) -> list[StagedRead]:
         if not isinstance(op, MapOp | FoldOp) or op.space != space:
             continue
         for value, map_ in reads_of(op, frozenset(roots)):
-            if map_ is None or isinstance(value.owner, Operation) or element_of(value).is_complex:
+            if map_ is None or isinstance(value.owner, Operation):
                 continue
             linear = linear_index(map_, sizes_of(value), space)
             by_row, by_element = orders.get(linear, (False, False))
@@ -88,7 +88,7 @@ def _staged_schedule(roots: Sequence[Operation], device: GpuDevice) -> Schedule 
     alike = [r.value for r in reads if not r.by_row]
     moved = [*(r.value for r in reads if r.by_row and r.by_element), *of_elements]
     row_bytes = [length * _size(v) for v in moved]
-    if not moved or max(row_bytes) >= _LONG or any(element_of(v).is_complex for v in outputs):
+    if not moved or max(row_bytes) >= _LONG:
         return None
     is_aligned = all(n % SECTOR == 0 for n in row_bytes)
     if is_aligned and not of_rows and not alike:

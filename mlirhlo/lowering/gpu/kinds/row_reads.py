@@ -31,7 +31,7 @@ class SharedRow(Row):
 
     def __init__(self, b: LaunchBuilder, ops: Sequence[Operation], schedule: Schedule) -> None:
         fold = folds_below(ops)[0]
-        reads = staged_reads(ops)
+        reads = [r for r in staged_reads(ops) if not array(r.value).element_type.is_complex]
         self.whole = [read for read in reads if read.by_row and read.by_element]
         sizes = [array(read.value).element_type.byte_size for read in self.whole]
         sector = SECTOR // min(sizes, default=SECTOR)

@@ -14,11 +14,11 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.structured import sizes_of
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import array, initial
+from mlirhlo.lowering.gpu.elements import array, initial, load_at
 from mlirhlo.lowering.gpu.kinds.copies import copy_block
 from mlirhlo.lowering.gpu.kinds.row import Row
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.elements import memory_type, to_memory
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.row_chains import folds_below
 from mlirhlo.lowering.schedule.staged_rows import StagedRead, staged_reads
@@ -50,14 +50,14 @@ class _StagedRow(Row):
         self.local = b.index(b.sub(self.number, self.first_row))
         self.staged: list[tuple[StagedRead, SSAValue]] = []
         for read in staged_reads(ops):
-            source = b.flat(b.memory[b.plan.numbers[read.value]])
             buffer = self._buffer(read.value, self._size(read.by_row, read.by_element))
-            self._copy(source, buffer, read.by_row, read.by_element, to_shared=True)
+            self._copy(read.value, buffer, read.by_row, read.by_element, to_shared=True)
             self.staged.append((read, buffer))
         b.barrier()
 
     def _buffer(self, value: SSAValue, count: int) -> SSAValue:
-        return self.b.shared([count], memory_type(array(value).element_type))
+        element = array(value).element_type
+        return self.b.shared([count * (1 + element.is_complex)], memory_type(element))
 
     def _size(self, by_row: bool, by_element: bool) -> int:
         """Elements that a block has of a value."""
@@ -75,8 +75,8 @@ class _StagedRow(Row):
                     b.mul(self.local, self.length if read.by_element else 1) if read.by_row else 0
                 )
                 index = b.add(index, start if read.by_element else 0)
-                element = to_register(b, b.load(buffer, [index]), array(read.value).element_type)
-                b.e.know_read(read.value, b.e.mapped(read.map, at, space), (element,))
+                element = load_at(b, buffer, index, array(read.value).element_type)
+                b.e.know_read(read.value, b.e.mapped(read.map, at, space), element)
         return neighbours, inside
 
     def _start(self, at: Sequence[Index]) -> Index:
@@ -97,8 +97,10 @@ class _StagedRow(Row):
 
         def keep(value: SSAValue, at: tuple[Index, ...], index: Index) -> None:
             element = array(value).element_type
-            (number,) = e.at(value, at)
-            b.store(to_memory(b, number, element), buffers[value], [index])
+            numbers = e.at(value, at)
+            for part, number in enumerate(numbers):
+                place = b.add(b.mul(index, len(numbers)), part)
+                b.store(to_memory(b, number, element), buffers[value], [place])
 
         def keep_all(at: tuple[Index, ...]) -> None:
             index = b.add(b.mul(self.local, self.length), self._start(at))
@@ -113,12 +115,11 @@ class _StagedRow(Row):
                 keep(value, self.indices, self.local)
         b.barrier()
         for value, buffer in buffers.items():
-            target = b.flat(b.memory[b.plan.numbers[value]])
-            self._copy(target, buffer, True, value in of_elements)
+            self._copy(value, buffer, True, value in of_elements)
 
     def _copy(
         self,
-        memory: SSAValue,
+        value: SSAValue,
         buffer: SSAValue,
         by_row: bool,
         by_element: bool,
@@ -126,11 +127,13 @@ class _StagedRow(Row):
         to_shared: bool = False,
     ) -> None:
         """All threads of the block copy what its rows have in memory, or what all rows share."""
-        size = self._size(by_row, by_element)
-        per_row = self.length if by_element else 1
+        b, parts = self.b, 1 + array(value).element_type.is_complex
+        memory = b.flat(b.memory[b.plan.numbers[value]])
+        size = self._size(by_row, by_element) * parts
+        per_row = (self.length if by_element else 1) * parts
         total, first = (
-            (per_row * self.count, self.b.mul(self.first_row, per_row)) if by_row else (size, 0)
+            (per_row * self.count, b.mul(self.first_row, per_row)) if by_row else (size, 0)
         )
         copy_block(
-            self.b, memory, buffer, size, self.block, first=first, total=total, to_shared=to_shared
+            b, memory, buffer, size, self.block, first=first, total=total, to_shared=to_shared
         )

@@ -18,9 +18,8 @@ from xdsl.ir import SSAValue
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.structured import MapOp
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import array
+from mlirhlo.lowering.gpu.elements import array, load_at
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
-from mlirhlo.lowering.hlo_to_loops.elements import to_register
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.banks import elements_of, orders_of
@@ -57,9 +56,12 @@ def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> No
             linear: Index,
             source: SSAValue = source,
             buffer: SSAValue = buffer,
+            parts: int = 1 + element.is_complex,
         ) -> None:
-            number = b.load(source, [linear])
-            b.store(number, buffer, [box.place(at)])
+            place = box.place(at)
+            for part in range(parts):
+                number = b.load(source, [b.add(b.mul(linear, parts), part)])
+                b.store(number, buffer, [b.add(b.mul(place, parts), part)])
 
         sector = SECTOR // element.byte_size
         box.walk(reading, crossing.strides, start, sector, schedule.row_threads, bring)
@@ -72,9 +74,8 @@ def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> No
         b.e.know_linear(indices, op.space, linear)
         place = box.place(at)
         for (value, map_, _), buffer in zip(crossing.reads, buffers, strict=True):
-            number = b.load(buffer, [place])
-            element = to_register(b, number, array(value).element_type)
-            b.e.know_read(value, b.e.mapped(map_, indices, op.space), (element,))
+            element = load_at(b, buffer, place, array(value).element_type)
+            b.e.know_read(value, b.e.mapped(map_, indices, op.space), element)
         for value in op.outputs:
             b.write(value, indices, b.e.at(value, indices))
 

@@ -36,6 +36,27 @@ def test_long_rows(element, length):
     assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+def test_rows_of_one_sector():
+    """Threads of a warp read whole sectors at once where a row is one."""
+    for kernel in gpu_traffic.chains([(504, 8)], ["f32"]):
+        assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (67, 5)])
+def test_rows_of_blocks_that_are_not_full(shape):
+    """What LLVM reads of shared memory beside the rows was written."""
+    for kernel in gpu_traffic.chains([shape], ["bf16"]):
+        assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
+def test_complex_numbers():
+    """They move as others do: in transposes, and in short rows."""
+    shapes = [((2384, 2, 2, 2), (3, 2, 1, 0)), ((129, 65), (1, 0))]
+    kernels = [*gpu_traffic.transposes(shapes, ["c64"]), *gpu_traffic.reduces([(1000, 3)], ["c64"])]
+    for kernel in kernels:
+        assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
 @pytest.mark.parametrize(
     ("kind", "shape", "element"),
     [

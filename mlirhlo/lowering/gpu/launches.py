@@ -226,9 +226,9 @@ class LaunchBuilder(KernelBuilder):
 
 def launch_all(kernel: KernelOp, name: str, device: GpuDevice) -> GpuKernel:
     """The launches of a scheduled kernel. Raises `HloError` HLO0802 and HLO0806."""
-    from mlirhlo.lowering.gpu import kinds
+    from mlirhlo.lowering.gpu import element_ops, kinds
 
-    del kinds
+    del element_ops, kinds
     plan = Plan(kernel, name, device)
     groups: dict[int, list[Operation]] = {}
     schedules: dict[int, Schedule] = {}

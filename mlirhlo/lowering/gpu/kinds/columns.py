@@ -13,7 +13,8 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index, memref_of
-from mlirhlo.lowering.gpu.elements import array, fold_step, initial, regrouped
+from mlirhlo.lowering.gpu.element_ops import fold_step, initial
+from mlirhlo.lowering.gpu.elements import array, regrouped
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule

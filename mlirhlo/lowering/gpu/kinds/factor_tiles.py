@@ -18,7 +18,8 @@ from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.structured import sizes_of
 from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import array, factor_inputs
+from mlirhlo.lowering.gpu.element_ops import factor_inputs
+from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.folds import zero_element

@@ -15,7 +15,8 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import array, fold_step, initial, regrouped
+from mlirhlo.lowering.gpu.element_ops import fold_step, initial
+from mlirhlo.lowering.gpu.elements import array, regrouped
 from mlirhlo.lowering.gpu.kinds.columns import Partial
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory, to_register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.arith import MaxSIOp
 
 from mlirhlo.lowering.builder import INDEX, Index
-from mlirhlo.lowering.gpu.elements import factor_inputs
+from mlirhlo.lowering.gpu.element_ops import factor_inputs
 from mlirhlo.lowering.schedule.group_ranges import group_range_of
 
 if TYPE_CHECKING:

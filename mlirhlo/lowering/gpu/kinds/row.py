@@ -11,7 +11,8 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.clusters import cluster_barrier, cluster_load
-from mlirhlo.lowering.gpu.elements import array, fold_step, regrouped
+from mlirhlo.lowering.gpu.element_ops import fold_step
+from mlirhlo.lowering.gpu.elements import array, regrouped
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule

@@ -18,7 +18,8 @@ from xdsl.ir import Operation
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index, memref_of
-from mlirhlo.lowering.gpu.elements import array, initial, regrouped
+from mlirhlo.lowering.gpu.element_ops import initial
+from mlirhlo.lowering.gpu.elements import array, regrouped
 from mlirhlo.lowering.gpu.kinds.row import WARP, Row
 from mlirhlo.lowering.gpu.kinds.row_reads import SharedRow
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches

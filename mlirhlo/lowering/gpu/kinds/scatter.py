@@ -19,7 +19,8 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.structured import ScatterOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.devices import GpuDevice
-from mlirhlo.lowering.gpu.elements import array, index_of, regrouped
+from mlirhlo.lowering.gpu.element_ops import index_of
+from mlirhlo.lowering.gpu.elements import array, regrouped
 from mlirhlo.lowering.gpu.kinds.neighbours import read_neighbours
 from mlirhlo.lowering.gpu.kinds.sorter import Sorter
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, launches, stored_inputs

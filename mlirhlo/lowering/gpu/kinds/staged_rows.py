@@ -14,7 +14,8 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.structured import sizes_of
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import array, initial, load_at
+from mlirhlo.lowering.gpu.element_ops import initial
+from mlirhlo.lowering.gpu.elements import array, load_at
 from mlirhlo.lowering.gpu.kinds.copies import copy_block
 from mlirhlo.lowering.gpu.kinds.row import Row
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects.structured import AssembleOp, sizes_of
 from mlirhlo.dialects.structured.dense import DYNAMIC
 from mlirhlo.lowering.builder import Index
-from mlirhlo.lowering.gpu.elements import clamped_index
+from mlirhlo.lowering.gpu.element_ops import clamped_index
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.schedule.attributes import Schedule
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from xdsl.irdl import irdl_attr_definition
@@ -28,6 +29,9 @@ _SHORT_ELEMENTS = 10
 
 _ESSENTIAL_ELEMENTS = 500_000
 """Most integers that printing of essential constants writes."""
+
+_MAX_EMPTY_ROWS = 1 << 16
+"""Most rows that printing of an array without elements writes; nothing is lost by `{...}`."""
 
 _INTERNED_CHARACTERS = 48
 """Longest text whose literal is shared: most constants of a dump are a few scalars."""
@@ -196,6 +200,8 @@ class Literal:
         if self._data is None:
             return _ELIDED
         assert isinstance(shape, ArrayShape)
+        if not self._data and math.prod(takewhile(bool, shape.dimensions)) > _MAX_EMPTY_ROWS:
+            return _ELIDED
         texts = format_elements(shape.element_type, self._data, scalar=shape.is_scalar)
         return format_nested(shape.dimensions, texts)
 

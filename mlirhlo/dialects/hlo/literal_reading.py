@@ -61,7 +61,7 @@ AtScalar = Callable[[int], None]
 def read_array(
     cursor: Cursor, shape: ArrayShape, at_scalar: AtScalar | None = None
 ) -> bytes | None:
-    """Reads a literal of `shape`: element data, or None when elided.
+    """Reads a literal of `shape`: element data, or None when elided (nothing is, without elements).
 
     With `at_scalar`, a real number without braces is element 0 of an array whose other elements are
     zero, as XLA's parser reads it. Raises `SyntaxProblem`.
@@ -163,7 +163,7 @@ class _Reader:
                         )
                 self.element(match)
             if level == 0:
-                return None if elided else self.data()
+                return None if elided and self.shape.element_count else self.data()
 
     def may_be_scalar(self) -> bool:
         """Whether one number may stand for the array: there is an element 0, and it is real."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import struct
+from typing import cast
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +17,7 @@ from strategies.drawn import examples, several, strategy_of
 from mlirhlo.debug.fuzz.generators.choices import Choices
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr, read_literal_with_shape
-from mlirhlo.dialects.hlo.shapes import TupleShape, array, parse_shape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, array, parse_shape
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem, parse_all
 
 ARRAY_TYPES = [t for t in PRIMITIVE_TYPES.values() if t.is_array]
@@ -328,6 +329,16 @@ def test_vectorised_reading_leaves_the_odd_to_the_strict_way() -> None:
     for bad in ("1_0", "+1", "infinity", "1e40", "٣", "0x10", "1 2"):
         with pytest.raises(SyntaxProblem):
             Literal.from_text(shape, "{" + ", ".join(["1"] * 63 + [bad]) + "}")
+
+
+@pytest.mark.parametrize("sizes", ["1000000000000,0", "70000,0,3", "300,300,0", "0,1000000000000"])
+def test_an_array_of_many_empty_rows_is_short_text_and_known(sizes: str) -> None:
+    shape = cast(ArrayShape, parse_shape(f"f32[{sizes}]"))
+    literal = Literal.from_array(shape, np.zeros(shape.dimensions, np.float32))
+    assert len(literal.to_text()) < 10
+    again = Literal.from_text(shape, literal.to_text())
+    assert again == literal
+    assert not again.is_elided
 
 
 @pytest.mark.parametrize(

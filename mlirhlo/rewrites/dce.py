@@ -185,6 +185,21 @@ class _Removal:
         return True
 
 
+def remove_unread_inputs(module: HloModule) -> None:
+    """Cleans the bodies of fusions after rewrites: HLO allows no unread instruction there, parameters included."""
+    fusions = [op for op in module.instructions_of(FusionOp) if isinstance(op, FusionOp)]
+    if fusions:
+        known = HloModule.by_name(module)
+        bodies = dict.fromkeys(known[op.calls] for op in fusions if op.calls in known)
+        unread = [
+            body
+            for body in bodies
+            if any(op.output.first_use is None for op in body.instructions)
+        ]
+        if unread:
+            _Removal(DcePass(), HloModule(module.op)).run(unread)
+
+
 def erase_unused(op: Instruction, effects: SideEffects) -> None:
     """Erases `op`, which nobody uses, and then what only it used; side effects and parameters stay."""
     stack = [op]

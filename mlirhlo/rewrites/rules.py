@@ -29,6 +29,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.quick import owners_of, readers_of
 from mlirhlo.rewrites.authors import Author, CheckedRewriter, is_foreign
+from mlirhlo.rewrites.dce import remove_unread_inputs
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rewriter import Rewriter as Rewriter
 from mlirhlo.rewrites.rewriter import effects_around
@@ -328,6 +329,9 @@ class RulePass(HloPass):
         return value is None or bool(value) is not need.startswith("!")
 
     def run(self, module: HloModule, trace: Trace) -> bool:
-        """Applies the selected rules until none matches."""
+        """Applies the selected rules until none matches; fusions lose inputs that nothing reads any more."""
         driver = RuleDriver(module.op, self.selected(), trace=trace, name=self.name)
-        return driver.apply_to(module.candidates(*driver.kinds), self.fuel) > 0
+        if not driver.apply_to(module.candidates(*driver.kinds), self.fuel):
+            return False
+        remove_unread_inputs(module)
+        return True

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import AddOp, ParameterOp, WhileOp
+from mlirhlo.dialects.hlo.ops import AddOp, IotaOp, MultiplyOp, ParameterOp, WhileOp
 from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.rewrites.dce import DcePass
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+from mlirhlo.rewrites.real_imag_expander import RealImagExpanderPass
+from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 
 WIDTH = 3
 """Parameters and results of each computation."""
@@ -53,6 +58,53 @@ def test_a_chain_of_fusions_is_cleaned_once_for_each_loss() -> None:
     run_pipeline(module, parse_pipeline("dce"))
     assert not verify_module(module)
     assert "sine" not in print_module(module).replace("cosine", "")
+
+
+@rule(MultiplyOp)
+def _product_with_itself(op: MultiplyOp, rewriter: Rewriter) -> None:
+    """x * x => iota"""
+    rewriter.replace(op, rewriter.build(IotaOp, shape=op.shape, iota_dimension=0))
+
+
+@dataclass(frozen=True)
+class _Forgetful(RulePass):
+    """Forgets what it reads."""
+
+    name = "forgetful"
+    rules: ClassVar[tuple[Rule, ...]] = (_product_with_itself,)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "unread"),
+    [
+        (RealImagExpanderPass(), "z = f32[2] imag(a)"),
+        (
+            TupleSimplifierPass(),
+            "t = (f32[2], f32[2]) tuple(b, a) z = f32[2] get-tuple-element(t), index=0",
+        ),
+        (_Forgetful(), "z = f32[2] multiply(a, a)"),
+    ],
+)
+@pytest.mark.parametrize("depth", [1, 3])
+def test_fusions_lose_the_inputs_that_rules_leave_unread(
+    chosen: RulePass, unread: str, depth: int
+) -> None:
+    parameters = "a = f32[2] parameter(0) b = f32[2] parameter(1)"
+    bodies = [f"body.0 {{ {parameters} {unread} ROOT r = f32[2] add(z, b) }}"]
+    for n in range(1, depth):
+        bodies.append(f"body.{n} {{ {parameters} ROOT r = f32[2] {_fusion('a', n - 1)} }}")
+    entry = (
+        f"ENTRY e {{ {parameters} s = f32[2] sine(a) ROOT r = f32[2] {_fusion('s', depth - 1)} }}"
+    )
+    module = parse_module("\n".join(["HloModule m", *bodies, entry]), "fused.hlo")
+    assert not verify_module(module)
+    run_pipeline(module, (chosen,))
+    assert not verify_module(module)
+    assert "sine" not in print_module(module)
+
+
+def _fusion(unread: str, body: int) -> str:
+    return f"fusion({unread}, b), kind=kLoop, calls=body.{body}"
 
 
 def _nested_fusions(choose: random.Random) -> str:

@@ -68,7 +68,7 @@ class Plan:
 def make_plan(computation: ComputationOp, program: Program, result: SSAValue | None = None) -> Plan:
     """The plan of `computation`, or of what `result` in it needs.
 
-    The plan of a whole computation has parameters, constants, what the root needs, and what has a
+    The plan of a whole computation has parameters, known constants, what the root needs, and what has a
     side effect or is needed by such an instruction; nothing else can be seen in the results.
     Raises `HloError` HLO0300 for an opcode without meaning and HLO0301 for elided constants.
     """
@@ -80,7 +80,7 @@ def make_plan(computation: ComputationOp, program: Program, result: SSAValue | N
             *(
                 op.results[0]
                 for op in computation.instructions
-                if isinstance(op, ParameterOp | ConstantOp) or program.has_side_effect(op)
+                if isinstance(op, ParameterOp) or _is_known(op) or program.has_side_effect(op)
             ),
         )
         parameter_count = len(computation.parameters)
@@ -129,6 +129,10 @@ def make_plan(computation: ComputationOp, program: Program, result: SSAValue | N
         root,
         parameter_count,
     )
+
+
+def _is_known(op: Instruction) -> bool:
+    return isinstance(op, ConstantOp) and not (op.literal is not None and op.literal.is_elided)
 
 
 def _needed(*results: SSAValue) -> set[Any]:

@@ -192,9 +192,7 @@ def remove_unread_inputs(module: HloModule) -> None:
         known = HloModule.by_name(module)
         bodies = dict.fromkeys(known[op.calls] for op in fusions if op.calls in known)
         unread = [
-            body
-            for body in bodies
-            if any(op.output.first_use is None for op in body.instructions)
+            body for body in bodies if any(op.output.first_use is None for op in body.instructions)
         ]
         if unread:
             _Removal(DcePass(), HloModule(module.op)).run(unread)

@@ -22,7 +22,7 @@ from mlirhlo.lowering.schedule.reads import linear_index, reads_of
 
 SECTOR = 32
 """Bytes of memory that are moved together."""
-_LEAST = 256
+_LEAST = 32
 """Fewer elements are not worth a box."""
 _RUNS = (32, 64, 128, 256, 384, 512, 640, 1024)
 """Bytes of runs that are tried."""

@@ -49,6 +49,14 @@ def test_rows_of_blocks_that_are_not_full(shape):
         assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.parametrize("element", ["s32", "s8"])
+def test_small_transposes(element):
+    """Those of a few sectors too."""
+    shapes = [((22, 8), (1, 0)), ((9, 7), (1, 0)), ((2, 73), (1, 0))]
+    for kernel in gpu_traffic.transposes(shapes, [element]):
+        assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
 def test_complex_numbers():
     """They move as others do: in transposes, and in short rows."""
     shapes = [((2384, 2, 2, 2), (3, 2, 1, 0)), ((129, 65), (1, 0))]

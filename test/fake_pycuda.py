@@ -5,6 +5,7 @@ Names, arguments and errors are those of pycuda 2026.1 (`src/wrapper/wrap_cudadr
 
 from __future__ import annotations
 
+import ctypes
 import types
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from mlirhlo.diagnostics import HloError
 from mlirhlo.lowering.gpu.devices import device as described
 from mlirhlo.simulator import Machine
+from mlirhlo.simulator.tensor_map import TensorMap
 
 
 class FakeCuda:
@@ -88,6 +90,11 @@ class FakeCuda:
             fake.said("memcpy_dtod_async")
             fake.do(lambda: fake.machine.copy(int(dest), int(src), size))
 
+        def pagelocked(shape: int, dtype: Any) -> Any:
+            fake.said("pagelocked_empty")
+            return np.empty(shape, dtype)
+
+        cuda.pagelocked_empty = pagelocked
         cuda.memcpy_htod_async, cuda.memcpy_dtoh_async, cuda.memcpy_dtod_async = htod, dtoh, dtod
         return cuda
 
@@ -113,6 +120,40 @@ class FakeCuda:
     def cuGraphInstantiateWithFlags(self, runs: Any, graph: Any, flags: Any) -> int:
         self.said("cuGraphInstantiateWithFlags")
         _at(runs).value = graph.value
+        return 0
+
+    def cuTensorMapEncodeTiled(
+        self,
+        where: Any,
+        kind: int,
+        rank: int,
+        address: Any,
+        sizes: Any,
+        strides: Any,
+        box: Any,
+        steps: Any,
+        interleave: int,
+        swizzle: int,
+        promotion: int,
+        fill: int,
+    ) -> int:
+        assert where.value % 64 == 0
+        width = {0: 1, 1: 2, 2: 4, 4: 8}[kind]
+        swizzle = {0: 0, 1: 32, 2: 64, 3: 128}[swizzle]
+        made = TensorMap(
+            address.value,
+            width,
+            tuple(sizes),
+            tuple(strides)[: rank - 1],
+            tuple(box),
+            swizzle,
+            tuple(steps),
+        )
+        assert (interleave, fill) == (0, 0)
+        try:
+            ctypes.memmove(where.value, made.encode(), 128)
+        except HloError:
+            return 1
         return 0
 
     def cuGraphDestroy(self, graph: Any) -> int:
@@ -235,7 +276,11 @@ class _Function:
         assert isinstance(stream, _Stream)
         if np.prod(block) > 1024:
             raise fake.driver.LogicError("cuLaunchKernel failed: invalid argument")
-        addresses = np.frombuffer(bytes(parameters), np.uint64).tolist()
+        data = bytes(parameters)
+        layout = self.program.code(self.name).parameters
+        assert len(data) == layout[-1][1] + layout[-1][2]
+        pieces = [(data[at : at + size], size) for _, at, size in layout]
+        addresses = [int.from_bytes(p, "little") if size == 8 else p for p, size in pieces]
 
         def work() -> None:
             try:

@@ -32,13 +32,10 @@ class Compiled:
     ptx: str
     launch: Launch
 
-    def simulate(
-        self, kernel: Any, arrays: Sequence[Any], ptx: str | None, seed: int
-    ) -> tuple[list[Any], tuple[Any, ...], Any]:
-        """Results, findings and figures of a run on the simulator."""
-        # The runtime is above this room.
-        runtime = import_module("mlirhlo.runtime.cuda.simulated")
-        driver = runtime.SimulatedDriver(self.device, seed=seed)
+    def run(
+        self, kernel: Any, arrays: Sequence[Any], driver: Any, ptx: str | None = None
+    ) -> list[Any]:
+        """The results on a driver; `ptx` in place of the kernel's own."""
         held = [np.ascontiguousarray(array) for array in arrays]
         results = [np.empty(one.shape, one.dtype) for one in kernel.results]
         addresses: list[int] = []
@@ -52,18 +49,36 @@ class Compiled:
             driver.read(address, array.nbytes).view(array.dtype).reshape(array.shape)
             for address, array in zip(addresses[len(held) :], results, strict=True)
         ]
+        for address in addresses:
+            driver.free(address)
+        return found
+
+    def simulate(
+        self, kernel: Any, arrays: Sequence[Any], ptx: str | None, seed: int
+    ) -> tuple[list[Any], tuple[Any, ...], Any]:
+        """Results, findings and figures of a run on the simulator."""
+        # The runtime is a layer above this one.
+        runtime = import_module("mlirhlo.runtime.cuda.simulated")
+        driver = runtime.SimulatedDriver(self.device, seed=seed)
+        found = self.run(kernel, arrays, driver, ptx)
         (report,) = [report for _, report in driver.reports]
         return found, report.findings, report.figures
 
 
+def driver_of(gpu_name: str) -> Any:
+    """The driver of a GPU of this machine, which `cuda` names; None for devices that are simulated."""
+    return import_module("mlirhlo.runtime.cuda.devices").real_driver(gpu_name)
+
+
 def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
     """A kernel as PTX. Raises `HloError` HLO0758 for what has no code on the device."""
-    device = device_of(gpu_name)
+    driver = driver_of(gpu_name)
+    device = device_of(gpu_name) if driver is None else driver.device
     if device.capability[0] != 9:
         raise error(
             "HLO0758",
             f"kernels in the language of GPUs are for sm_90a, not {device.sm}",
-            help="use h100, or h200",
+            help="use h100, or cuda for an H100 of this machine",
         )
     scratch = 0
     while True:

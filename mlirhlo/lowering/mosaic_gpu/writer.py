@@ -128,7 +128,8 @@ class Writer:
             )
         self.block(self.body)
         launch = self.kernel.launch
-        return b.finish_kernel((launch.blocks, 1, 1), (launch.num_threads * GROUP, 1, 1))
+        threads = (launch.num_threads * GROUP, 1, 1)
+        return b.finish_kernel((launch.blocks, 1, 1), threads, (launch.cluster_size, 1, 1))
 
     def block(self, block: Block) -> Sequence[Any]:
         """Writes the operations of a block; what its terminator has."""

@@ -87,9 +87,10 @@ class GpuKernel:
 
     def ptx(self, gpu: str = "h100") -> str:
         """The kernel as PTX. Raises `HloError` HLO0758 for what has no code."""
-        return str(self._code(gpu).ptx)
+        return str(self.compiled(gpu).ptx)
 
-    def _code(self, gpu: str) -> Any:
+    def compiled(self, gpu: str = "h100") -> Any:
+        """The kernel's code for a device, with how it is launched; `cuda` is the GPU of this machine."""
         if gpu not in self._compiled:
             lowering = import_module("mlirhlo.lowering.mosaic_gpu")
             self._compiled[gpu] = lowering.compile_kernel(self, gpu)
@@ -101,7 +102,7 @@ class GpuKernel:
 
     def dump(self, directory: str, gpu: str = "h100") -> tuple[Path, ...]:
         """Writes the stages: the module, LLVM assembly, PTX. Raises `HloError` HLO0752 where it cannot."""
-        code = self._code(gpu)
+        code = self.compiled(gpu)
         texts = {"0.mosaic_gpu.mlir": self.as_text(), "1.ll": code.llvm, "2.ptx": code.ptx}
         written = tuple(Path(directory, f"{self.name}.{stage}") for stage in texts)
         try:
@@ -122,7 +123,21 @@ class GpuKernel:
         self, *arrays: Any, gpu: str = "h100", ptx: str | None = None, seed: int = 0
     ) -> Simulated:
         """The results as PTX on the simulator, and what it finds wrong; `ptx` in place of the kernel's own."""
-        return Simulated(*self._code(gpu).simulate(self, arrays, ptx, seed))
+        return Simulated(*self.compiled(gpu).simulate(self, arrays, ptx, seed))
+
+    def run(self, *arrays: Any, gpu: str = "cuda") -> list[Any]:
+        """The results on a GPU of this machine, or on the simulator of a device, whose findings are raised.
+
+        Raises `HloError` as `mlirhlo.compile` does for the platform cuda.
+        """
+        driver = import_module("mlirhlo.lowering.mosaic_gpu").driver_of(gpu)
+        if driver is not None:
+            found: list[Any] = self.compiled(gpu).run(self, arrays, driver)
+            return found
+        simulated = self.simulate(*arrays, gpu=gpu)
+        if simulated.findings:
+            raise HloError(*simulated.findings)
+        return simulated.results
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +160,7 @@ class GpuKernelCall:
     scratch: Any
     name: str
     platform: str | None
+    gpu: str = "h100"
 
     def lower(self, *types: Any) -> GpuKernel:
         """The kernel for arrays or `ShapeDtypeStruct`s."""
@@ -154,16 +170,12 @@ class GpuKernelCall:
         return _written(self, structs, results)
 
     def __call__(self, *arrays: Any) -> Any:
-        """The results, by the interpreter; with `platform="cuda"` as PTX on the simulator, whose findings are
-        raised."""
+        """The results, by the interpreter; with `platform="cuda"` as PTX, as `GpuKernel.run`."""
         held = [np.asarray(array) for array in arrays]
         kernel = self.lower(*held)
         platform = platform_of(self.platform)
         if platform in ("cuda", "gpu"):
-            run = kernel.simulate(*held)
-            if run.findings:
-                raise HloError(*run.findings)
-            found = run.results
+            found = kernel.run(*held, gpu=self.gpu)
         elif platform == "interpreter":
             found = kernel.interpret(*held)
         else:
@@ -414,10 +426,12 @@ def kernel(
     interpret: Any = None,
     name: str | None = None,
     platform: str | None = None,
+    gpu: str = "h100",
 ) -> Any:
     """A kernel: `body` gets references to operands and results in GMEM, then to scratch; also a decorator.
 
-    A block has `num_threads` warp groups. `platform="cuda"` runs PTX on the simulator.
+    A block has `num_threads` warp groups. `platform="cuda"` runs PTX: on the simulator of a device, or with
+    `gpu="cuda"` on a GPU of this machine.
     """
     del compiler_params, interpret
     types = out_type if out_type is not None else out_shape
@@ -434,6 +448,7 @@ def kernel(
             thread_name=thread_name,
             name=name,
             platform=platform,
+            gpu=gpu,
         )
     if types is None:
         raise bad_spec("a kernel without out_type", "give the shapes and types of its results")
@@ -455,4 +470,4 @@ def kernel(
         )
     title = str(name or getattr(body, "__name__", "kernel"))
     title = title if title.isidentifier() else "kernel"
-    return GpuKernelCall(body, types, launch, scratch_types or scratch_shapes, title, platform)
+    return GpuKernelCall(body, types, launch, scratch_types or scratch_shapes, title, platform, gpu)

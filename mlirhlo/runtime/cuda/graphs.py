@@ -31,19 +31,19 @@ class Graphs:
 
     def begin(self) -> None:
         """From now on the stream's work is recorded, and not done."""
-        _call("cuStreamBeginCapture_v2", self._stream, _THREAD_LOCAL)
+        call("cuStreamBeginCapture_v2", self._stream, _THREAD_LOCAL)
 
     def end(self) -> Callable[[], None]:
         """What does all that was recorded, in the stream."""
         graph, runs = ctypes.c_void_p(), ctypes.c_void_p()
-        _call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
-        _call("cuGraphInstantiateWithFlags", ctypes.byref(runs), graph, ctypes.c_ulonglong(0))
-        _call("cuGraphDestroy", graph)
-        return functools.partial(_call, "cuGraphLaunch", runs, self._stream)
+        call("cuStreamEndCapture", self._stream, ctypes.byref(graph))
+        call("cuGraphInstantiateWithFlags", ctypes.byref(runs), graph, ctypes.c_ulonglong(0))
+        call("cuGraphDestroy", graph)
+        return functools.partial(call, "cuGraphLaunch", runs, self._stream)
 
 
-def _call(name: str, *arguments: Any) -> None:
-    """Raises `HloError` HLO0822 for a result that is no success."""
+def call(name: str, *arguments: Any) -> None:
+    """Calls the driver. Raises `HloError` HLO0822 for a result that is no success."""
     code = getattr(library(), name)(*arguments)
     if code:
         raise error("HLO0822", f"{name} failed with CUDA's error {code}")

@@ -21,8 +21,13 @@ from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.runtime.cuda.cubins import code_for
 from mlirhlo.runtime.cuda.driver import Bytes
 from mlirhlo.runtime.cuda.graphs import Graphs
+from mlirhlo.runtime.cuda.parameters import parameter_buffer
 
 _SIMULATE = 'a device by its name (gpu="h100"), or `simulated`, runs the same PTX on the simulator'
+
+
+_MOST_PINNED = 16 << 20
+"""Bytes of a copy by page-locked memory; larger ones gain nothing by another copy on the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,10 @@ class CudaDriver:
         self._graphs = Graphs(self.stream.handle)
         self._is_recording = False
         self._allocations: dict[int, Any] = {}
+        self._pinned: dict[int, Bytes] = {}
+        """Page-locked memory of the host for copies to and from an allocation, by its address."""
+        self._copying: set[int] = set()
+        """Whose page-locked memory the stream may still read."""
         self.times: list[tuple[Launch, Any, Any]] | None = None
         """With `profile`, each launch between two events."""
 
@@ -101,22 +110,50 @@ class CudaDriver:
     def free(self, address: int) -> None:
         """As `Driver`; the pool keeps the memory."""
         with self._told("freeing memory"):
+            if self._pinned.pop(address, None) is not None:
+                self._wait()
             self._allocations.pop(address).free()
+
+    def _wait(self) -> None:
+        self.stream.synchronize()
+        self._copying.clear()
+
+    def _staging(self, address: int, size: int) -> Bytes:
+        """Page-locked memory for an allocation, which the stream does not read any more."""
+        if address in self._copying:
+            self._wait()
+        found = self._pinned.get(address)
+        if found is None or found.size < size:
+            found = self._cuda.pagelocked_empty(size, np.uint8)
+            if address in self._allocations:
+                self._pinned[address] = found
+        return found[:size]
 
     def write(self, address: int, data: Bytes) -> None:
         """As `Driver`."""
-        if data.size:
-            with self._told("copying to the GPU"):
+        if not data.size:
+            return
+        with self._told("copying to the GPU"):
+            if data.size > _MOST_PINNED or address not in self._allocations:
                 self._cuda.memcpy_htod_async(address, np.ascontiguousarray(data), self.stream)
-                self.stream.synchronize()
+                self._wait()
+                return
+            staging = self._staging(address, data.size)
+            staging[...] = data
+            self._cuda.memcpy_htod_async(address, staging, self.stream)
+            self._copying.add(address)
 
     def read(self, address: int, size: int) -> Bytes:
         """As `Driver`."""
         data = np.empty(size, np.uint8)
         if size:
+            is_small = size <= _MOST_PINNED and address in self._allocations
             with self._told("copying from the GPU, or what was launched before,"):
-                self._cuda.memcpy_dtoh_async(data, address, self.stream)
-                self.stream.synchronize()
+                target = self._staging(address, size) if is_small else data
+                self._cuda.memcpy_dtoh_async(target, address, self.stream)
+                self._wait()
+                if is_small:
+                    data[...] = target
         return data
 
     def copy(self, source: int, target: int, size: int) -> None:
@@ -128,7 +165,7 @@ class CudaDriver:
     def synchronize(self) -> None:
         """As `Driver`."""
         with self._told("what was launched before"):
-            self.stream.synchronize()
+            self._wait()
 
     def load(self, ptx: str, name: str) -> LoadedModule:
         """As `Driver`. Raises `HloError` HLO0821 for code of another architecture, HLO0823 for what is refused."""
@@ -157,7 +194,7 @@ class CudaDriver:
                     attributes = self._cuda.function_attribute
                     most = attributes.MAX_DYNAMIC_SHARED_SIZE_BYTES
                     function.set_attribute(most, launch.shared_bytes)
-            parameters = np.array(addresses, np.uint64)
+            parameters = parameter_buffer(launch, addresses)
             start = self._event()
             function._launch_kernel(  # what pycuda's own calls end in
                 launch.grid, launch.block, parameters, launch.shared_bytes, self.stream

@@ -101,16 +101,7 @@ class DeviceArray:
 def run_on_device(runner: GpuRunner, arguments: Sequence[object], *, donate: bool) -> Any:
     """As `GpuExecutable.on_device`."""
     plan, driver = runner.program.plan, runner.driver
-    if len(arguments) != len(plan.parameters):
-        expected = f"{len(plan.parameters)} arrays, the leaves of the parameters"
-        raise wrong_type("arguments", expected, arguments)
-    kept: list[object] = []
-    """What holds memory that is read."""
-    parameters: list[int] = []
-    for number, (buffer, value) in enumerate(zip(plan.parameters, arguments, strict=True)):
-        address, owner = _placed(f"argument {number}", buffer, value, driver)
-        parameters.append(address)
-        kept.append(owner)
+    parameters, kept = _parameters(runner, arguments)
     results: list[DeviceArray] = []
     for buffer in plan.results:
         _check_order("result", buffer)
@@ -128,8 +119,55 @@ def run_on_device(runner: GpuRunner, arguments: Sequence[object], *, donate: boo
     runner.run_in_memory(parameters, [array.address for array in results])
     driver.synchronize()
     del kept
-    is_tuple = isinstance(plan.result_shape, TupleShape)
+    return _result(runner, results)
+
+
+def _parameters(runner: GpuRunner, arguments: Sequence[object]) -> tuple[list[int], list[object]]:
+    """The addresses of arguments, and what holds their memory."""
+    plan = runner.program.plan
+    if len(arguments) != len(plan.parameters):
+        expected = f"{len(plan.parameters)} arrays, the leaves of the parameters"
+        raise wrong_type("arguments", expected, arguments)
+    placed = [
+        _placed(f"argument {number}", buffer, value, runner.driver)
+        for number, (buffer, value) in enumerate(zip(plan.parameters, arguments, strict=True))
+    ]
+    return [address for address, _ in placed], [owner for _, owner in placed]
+
+
+def _result(runner: GpuRunner, results: Sequence[DeviceArray]) -> Any:
+    is_tuple = isinstance(runner.program.plan.result_shape, TupleShape)
     return tuple(results) if is_tuple else results[0]
+
+
+class Bound:
+    """A program on arrays that stay the same: calls read and write the same memory, and copy nothing.
+
+    A call returns when the work is in the GPU's queue; `np.asarray` of the result, or `synchronize`, waits for it.
+    """
+
+    def __init__(self, runner: GpuRunner, arguments: Sequence[object]) -> None:
+        """As `GpuExecutable.bind`."""
+        plan, driver = runner.program.plan, runner.driver
+        parameters, self._kept = _parameters(runner, arguments)
+        results: list[DeviceArray] = []
+        for buffer in plan.results:
+            _check_order("result", buffer)
+            over = None if buffer.alias is None else buffer.alias.parameter
+            is_new = over is None
+            address = driver.allocate(buffer.size, "result") if is_new else parameters[over]
+            owner = None if is_new else self._kept[over]
+            shape = buffer.shape.dimensions
+            results.append(DeviceArray(driver, address, shape, _dtype(buffer), owner))
+        self.result: Any = _result(runner, results)
+        """What calls write: a `DeviceArray`, or a tuple of them."""
+        self._follow = runner.bound(parameters, [array.address for array in results])
+        self.synchronize = driver.synchronize
+
+    def __call__(self) -> Any:
+        """Runs once more; the result."""
+        self._follow()
+        return self.result
 
 
 def _placed(name: str, buffer: Buffer, value: object, driver: Driver) -> tuple[int, object]:

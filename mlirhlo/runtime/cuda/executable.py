@@ -12,7 +12,7 @@ from mlirhlo.lowering.gpu.compiler import Edited, GpuProgram, compile_gpu
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.observer import SILENT, Observer
 from mlirhlo.runtime.callbacks import Callbacks
-from mlirhlo.runtime.cuda.arrays import run_on_device
+from mlirhlo.runtime.cuda.arrays import Bound, run_on_device
 from mlirhlo.runtime.cuda.driver import Driver
 from mlirhlo.runtime.cuda.figures import KernelCost, KernelFigures, by_kernel, costs
 from mlirhlo.runtime.cuda.libraries import library_meanings
@@ -58,6 +58,14 @@ class GpuExecutable(Executable):
         HLO0508 for what does not fit a parameter, HLO0822 and HLO0507 as the GPU's driver has it.
         """
         return run_on_device(self._runner, arguments, donate=donate)
+
+    def bind(self, *arguments: object) -> Bound:
+        """The program on arrays that stay the same, to be called often: `run = compiled.bind(x); run()`.
+
+        Arguments as of `on_device`. From the second call on a program without control flow on the host replays a CUDA
+        graph. Results that the module lets share a parameter's memory do.
+        """
+        return Bound(self._runner, arguments)
 
     @property
     def figures(self) -> list[KernelFigures]:

@@ -21,7 +21,10 @@ _PROMOTE_128 = 2
 
 
 def parameter_buffer(launch: Launch, addresses: Sequence[int]) -> np.ndarray[Any, Any]:
-    """The bytes of all parameters, each at its alignment. Raises `HloError` HLO0822 for a map that the driver refuses."""
+    """The bytes of all parameters, each at its alignment.
+
+    Raises `HloError` HLO0822 for a map that the driver refuses.
+    """
     pointers = np.array(addresses, np.uint64).view(np.uint8)
     if not launch.maps:
         return pointers

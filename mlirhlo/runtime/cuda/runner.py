@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -99,6 +100,18 @@ class GpuRunner:
                 run.steps_once()
             finally:
                 run.end()
+
+    def bound(self, parameters: Sequence[int], results: Sequence[int]) -> Callable[[], None]:
+        """What runs on these arrays of the GPU's memory, however often; runs after the first replay a graph."""
+        run = _Run(self, [*parameters], [*results])
+        run.begin_arena()
+
+        def follow() -> None:
+            with self._lock:
+                run.follow()
+
+        weakref.finalize(follow, run.end)
+        return follow
 
     def _follow(self, run: _Run, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         plan = self.program.plan

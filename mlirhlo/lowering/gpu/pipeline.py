@@ -36,6 +36,7 @@ from mlirhlo.rewrites.lapack_expander import LapackExpanderPass
 from mlirhlo.rewrites.library_call_expander import LibraryCallExpanderPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation
+from mlirhlo.rewrites.reshape_mover import ReshapeMoverPass
 from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
 from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountAnnotatorPass
 
@@ -64,6 +65,8 @@ def passes(*, has_layouts: bool = False, gpu: str = DEFAULT) -> tuple[HloPass, .
         CallInlinerPass(),
         TupleSimplifierPass(),
         ConstantFoldingPass(largest=_FOLDED),
+        # Else values of `keepdims` have other dimensions than the rows that they belong to.
+        *(() if has_layouts else (ReshapeMoverPass(),)),
         AlgebraicSimplifierPass(only=rules_that_keep_values(), is_layout_sensitive=has_layouts),
         CsePass(is_layout_sensitive=True),
         DcePass(),

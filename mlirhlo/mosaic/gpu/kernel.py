@@ -328,6 +328,7 @@ def _written(
             argument.name_hint = name
         scratch, named = _asked(call.scratch, allocator, names[len(refs) :])
         _ready(launch)
+        trace.cache.pop("barriers_made", None)
         call.body(*refs, *scratch, **named)
         if launch.cluster_size > 1:
             # No block ends while others of its cluster may reach its shared memory.

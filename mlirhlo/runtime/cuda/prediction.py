@@ -90,11 +90,17 @@ def predicted(program: GpuProgram, blocks: int = 4) -> list[KernelCost]:
         for one in plan.results
     ]
     GpuRunner(program, driver).run_in_memory(parameters, results)
-    return predicted_launches(driver, program.ptx, program.device)
+    return costs(
+        [(launch, report.figures) for launch, report in driver.reports], program.ptx, program.device
+    )
 
 
-def predicted_launches(
-    driver: SampledDriver, ptx: dict[str, str], device: GpuDevice
+def predicted_launch(
+    ptx: str, launch: Launch, sizes: Sequence[int], device: GpuDevice, blocks: int = 4
 ) -> list[KernelCost]:
-    """The costs of what a driver has launched; `ptx` has the code by name."""
-    return costs([(launch, report.figures) for launch, report in driver.reports], ptx, device)
+    """The cost of one launch, whose parameters are buffers of so many bytes."""
+    driver = SampledDriver(device, blocks)
+    addresses = [driver.allocate(size, "parameter") for size in sizes]
+    driver.launch(driver.load(ptx, "kernel.ptx"), launch, addresses)
+    ((_, report),) = driver.reports
+    return costs([(launch, report.figures)], {launch.entry: ptx}, device)

@@ -47,6 +47,9 @@ OF_THE_HOST = frozenset(
 )
 """Opcodes of the host: they need values of other devices, as NCCL does, or keep a state between runs."""
 
+WITH_HOST = frozenset({"infeed", "outfeed", "recv", "recv-done", "send", "send-done"})
+"""Opcodes that exchange data with the host while a program runs."""
+
 
 @dataclass
 class GpuPlan(Plan):
@@ -65,6 +68,8 @@ def plan_module(module: ModuleOp, device: GpuDevice, values: Values | None = Non
     return GpuPlan(**vars(plan), kernels=planner.kernels)
 
 
+_DYNAMIC = ("PadToStatic", "SliceToDynamic")
+"""Calls of `dynamic-padder` around what it has made static: the host pads parameters and slices results."""
 _ELSEWHERE = "--platform=Interpreter runs it"
 
 
@@ -76,7 +81,9 @@ def _is_manual(op: Instruction) -> bool:
 
 def _is_called(op: Instruction) -> bool:
     """Whether an instruction is no kernel: the host computes it, or a library."""
-    return op.opcode.name in OF_THE_HOST or _is_manual(op) or library_routine(op) is not None
+    if op.opcode.name in OF_THE_HOST or _is_manual(op) or library_routine(op) is not None:
+        return True
+    return isinstance(op, CustomCallOp) and op.custom_call_target in _DYNAMIC
 
 
 def _mark_aliases(kernel: GpuKernel, step: Kernel) -> None:
@@ -119,6 +126,8 @@ class _GpuPlanner(Planner[GpuKernel]):
             if problem.code != "HLO0790":
                 raise problem.at(place_of(op)) from None
             why = problem.diagnostics[0].message
+            if op.opcode.name in WITH_HOST:
+                why = "the host hands over no data while a program runs"
             message = f"`{op.opcode.name}` %{op.instruction_name} has no GPU code: {why}"
             raise error("HLO0802", message, place_of(op), help=_ELSEWHERE) from None
 
@@ -154,6 +163,7 @@ class _GpuPlanner(Planner[GpuKernel]):
             return
         raise error(
             "HLO0802",
-            f"`{op.opcode.name}` %{op.instruction_name} of {op.shape} has no GPU code: only static sizes have",
+            f"`{op.opcode.name}` of {op.shape} has no GPU code: only static sizes have",
+            place_of(op),
             help=_ELSEWHERE,
         )

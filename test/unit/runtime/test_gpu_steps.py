@@ -119,6 +119,14 @@ def test_devices_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(compiled(Y), 2 * Y + 1)
 
 
+def test_sizes_may_be_dynamic() -> None:
+    text = """ENTRY e { x = f32[<=4] parameter(0)  n = s32[] parameter(1)  y = f32[<=4] negate(x)
+      z = f32[<=4] set-dimension-size(y, n), dimensions={0}  ROOT r = (f32[<=4], f32[<=4]) tuple(y, z) }"""
+    y, z = mlirhlo.compile(mlirhlo.parse(text), "gpu")(np.arange(3, dtype=np.float32), np.int32(2))
+    np.testing.assert_array_equal(y, [0, -1, -2])
+    np.testing.assert_array_equal(z, [0, -1])
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.ops import OP_CLASSES, CustomCallOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import LibraryOp, RandomBitsOp
+from mlirhlo.interp.custom_calls import meaning_of
 from mlirhlo.interp.custom_calls.lapack_signature import named
 from mlirhlo.lowering import target
 from mlirhlo.lowering.builder import WORKSPACE, memref_of
@@ -110,6 +111,11 @@ def _no_code(instruction: Instruction, why: str) -> HloError:
         f"NVIDIA has the routine in the library of its wheel {wheel}, which is not called for it; "
     )
     run = "it runs on the CPU and the interpreter (`--platform=Host`, `--platform=Interpreter`)"
+    if isinstance(instruction, CustomCallOp) and meaning_of(instruction.custom_call_target) is None:
+        run = (
+            "give it a meaning with mlirhlo.interp.custom_calls.register_custom_call, and run the module on the "
+            "CPU or the interpreter (`--platform=Host`, `--platform=Interpreter`)"
+        )
     return error("HLO0802", f"{name} has no GPU code: {why}", help=help_ * bool(wheel) + run)
 
 

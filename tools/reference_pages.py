@@ -174,15 +174,23 @@ def _attribute(spec: AttrSpec) -> str:
 
 def pages() -> dict[Path, str]:
     """Every page by its path."""
-    found = {
-        DOCS / "passes" / f"{name}.md": pass_page(info)
-        for name, info in list_passes(loaded=False).items()
-    }
+    passes = list_passes(loaded=False)
+    found = {DOCS / "passes" / f"{name}.md": pass_page(info) for name, info in passes.items()}
+    found[DOCS / "passes" / "index.md"] = index("Passes", {n: i.summary for n, i in passes.items()})
+    found[DOCS / "ops" / "index.md"] = index(
+        "Opcodes", {f: ", ".join(sorted(r.name for r in rows)) for f, rows in FAMILIES.items()}
+    )
     found |= {
         DOCS / "ops" / f"{name}.md": family_page(name, rows) for name, rows in FAMILIES.items()
     }
     found[DOCS / "dumps.md"] = with_flags((DOCS / "dumps.md").read_text())
     return found
+
+
+def index(title: str, rows: Mapping[str, str]) -> str:
+    """Markdown of a folder's first page: a row a page, with a line on each."""
+    lines = [f"| [{name}]({name}.md) | {text} |" for name, text in sorted(rows.items())]
+    return NOTICE + "\n".join([f"# {title}", "", "| page | what |", "| --- | --- |", *lines, ""])
 
 
 FLAGS = "<!-- flags: written by tools/reference_pages.py -->\n", "<!-- end of flags -->\n"

@@ -14,7 +14,12 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-NEED_JAX = ("docs/following-xla-docs.md", "docs/integrations.md", "docs/jax-platform.md")
+NEED_JAX = (
+    "docs/following-xla-docs.md",
+    "docs/integrations.md",
+    "docs/jax-platform.md",
+    "docs/tutorials/under-jax.md",
+)
 """Pages whose sessions import JAX, which comes with the oracle."""
 
 

@@ -148,7 +148,8 @@ def transformed(proto: bytes, platform: str) -> bytes:
 def _platforms(given: str | Sequence[str] | None) -> tuple[str, ...]:
     """Platforms under one name each; the three names of GPUs are one."""
     bridge = require("jax._src.xla_bridge", "jax", "register_pass")
-    plugins = tuple(getattr(bridge, "_backend_factories", {}))
+    # JAX looks for plugins when it first needs a device, which may be later.
+    plugins = (*getattr(bridge, "_backend_factories", {}), *PLATFORMS)
     if given is None:
         names = ["cpu", *plugins]
     else:

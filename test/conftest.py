@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -30,6 +31,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SEED)
     # Nobody's own cache is written to; tests of the cache name folders of theirs.
     os.environ.setdefault("MLIRHLO_CACHE_DIR", "off")
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage as rarely as the tools do: the tests themselves are half a million objects."""
+    gc.set_threshold(200_000, 50, 1000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -80,7 +80,9 @@ class SliceSinkerPass(HloPass):
     def _sink(self, computation: ComputationOp, trace: Trace) -> bool:
         refused: set[_Key] = set()
         changed = False
-        for op in tuple(computation.instructions):
+        pending = list(computation.instructions)[::-1]
+        while pending:
+            op = pending.pop()
             if op.parent is None or (key := _key(op)) is None or key in refused:
                 continue
             sources, whole = key[0], array(key[0][0])
@@ -95,7 +97,7 @@ class SliceSinkerPass(HloPass):
             if sum(array(each).element_count for each in group) < whole.element_count:
                 refused.add(key)
                 continue
-            _replace(op, group, sources, whole)
+            pending.append(_replace(op, group, sources, whole))
             trace.rule_counts[self.name, "slice_sinker"] += len(group)
             changed = True
         return changed
@@ -106,7 +108,7 @@ def _replace(
     group: Sequence[Instruction],
     sources: Sequence[SSAValue],
     whole: ArrayShape,
-) -> None:
+) -> Instruction:
     """Writes the instruction once in front of `first`, the first of its group, and takes slices of it."""
     shape = typed(whole, array(first).element_type)
     computed = make(first.opcode.name, sources, shape, own_properties(first))
@@ -120,3 +122,4 @@ def _replace(
         rewriter = Rewriter(op)
         rewriter.replace(op, part)
         rewriter.erase_unread(*before)
+    return computed

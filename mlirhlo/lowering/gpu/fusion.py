@@ -133,12 +133,16 @@ class _Merger(KernelTimes):
     module: HloModule
     builder: Builder
     fuel: int | None
+    numbers: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """Of instructions in the order of the block; those that were inserted or moved share one with a neighbour."""
     instead: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """What stands for values that candidates may still name."""
 
     def run(self) -> int:
         """Merges what is worth it, the greatest saving first; how many times."""
-        ops = [op for op in instruction_list(self.computation) if self._time(op) is not None]
+        instructions = instruction_list(self.computation)
+        self.numbers = {op: number for number, op in enumerate(instructions)}
+        ops = [op for op in instructions if self._time(op) is not None]
         self.effort = _EFFORT * sum(map(self._code, ops))
         if len(ops) > MAX_KERNELS or sum(self._time(op) != 0.0 for op in ops) < 2:
             return 0
@@ -254,12 +258,22 @@ class _Merger(KernelTimes):
             shape = shape_of(value.type)
             if not isinstance(shape, ArrayShape) or shape.element_count <= 1:
                 continue
-            users = [cast(Instruction, use.operation) for use in value.uses]
-            users = [u for u in users if u is not op and self.kernels.get(u) and is_before(op, u)]
-            users = [u for u in users if self._time(u)]
-            found.update(dict.fromkeys(users[-_SIBLINGS:]))
+            behind = (
+                user
+                for use in reversed(list(value.uses))
+                if (user := cast(Instruction, use.operation)) is not op
+                and self.kernels.get(user)
+                and self._time(user)
+                and self._is_before(op, user)
+            )
+            found.update(dict.fromkeys(reversed(list(itertools.islice(behind, _SIBLINGS)))))
         readers = self._readers(op)
         return (user for user in list(found)[:_SIBLINGS] if user not in readers)
+
+    def _is_before(self, op: Instruction, other: Instruction) -> bool:
+        """Whether one kernel runs before another, by their numbers, since a walk along the block is long."""
+        one, two = self.numbers[op], self.numbers[other]
+        return one < two or (one == two and is_before(op, other))
 
     def _neighbours(self, members: Iterable[Instruction]) -> list[Instruction]:
         """Kernels of which something changes when these become others."""
@@ -298,6 +312,7 @@ class _Merger(KernelTimes):
             following = last_part(after).next_op
             assert following is not None
             insert_before(following, moved)
+            self.numbers[moved] = self.numbers[fresh[-1]]
             after = moved
         return fresh
 
@@ -316,6 +331,7 @@ class _Merger(KernelTimes):
         fusion = joined.fusion([*map(self._current, joined.operands)], title)
         inherit(fusion, before)
         insert_before(before, fusion)
+        self.numbers[fusion] = self.numbers[before]
         if len(joined.outputs) == 1:
             self._replace(joined.outputs[0], fusion.output)
             fusion.instruction_name = title

@@ -19,7 +19,6 @@ from mlirhlo.dialects.hlo.ops import (
     SliceOp,
 )
 from mlirhlo.dialects.hlo.ops.base import Binary, Instruction
-from mlirhlo.dialects.quick import readers_of
 from mlirhlo.rewrites.algsimp.common import element
 from mlirhlo.rewrites.algsimp.convert import holds
 from mlirhlo.rewrites.collectives.common import Surroundings, key_of, reduction_of
@@ -54,7 +53,7 @@ class _Side:
 
 def _is_read_by(value: SSAValue, reader: Instruction) -> bool:
     """Whether nothing else reads the value."""
-    return all(user is reader for user in readers_of(value))
+    return all(use.operation is reader for use in value.uses)
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ KEEPS_TYPE = frozenset(
 )  # fmt: skip
 CHANGES_TYPE = frozenset(
     {
-        "compare", "complex", "convert", "imag", "is-finite", "real", "reduce-precision",
-        "stochastic-convert",
+        "compare", "complex", "convert", "is-finite", "reduce-precision", "stochastic-convert",
     }
 )  # fmt: skip
 INFERS_TYPE = frozenset(
@@ -39,6 +38,8 @@ INFERS_TYPE = frozenset(
     }
 )  # fmt: skip
 """The types of their results follow from operands and callees by rules of their own."""
+OF_COMPLEX = frozenset({"abs", "imag", "real"})
+"""Of complex numbers they give numbers of another type; of real ones, their own."""
 SECOND = frozenset({"clamp", "select"})
 """Their first operand is not the data."""
 
@@ -52,7 +53,7 @@ def with_declared_types(op: Instruction, run: Run) -> Run:
         return run
     data = op.input_shapes[1:] if opcode in SECOND else op.input_shapes
     declared = [leaf for _, leaf in leaves(op.shape)]
-    if opcode == "abs" and cast(ArrayShape, data[0]).element_type.is_complex:
+    if opcode in OF_COMPLEX and cast(ArrayShape, data[0]).element_type.is_complex:
         return run
     # A function of elements may have a type of its own.
     uniform = _are_uniform(op, data) and not op.called_computations

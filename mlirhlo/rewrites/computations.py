@@ -13,7 +13,7 @@ from mlirhlo.dialects.hlo.build import append, close, make
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.names import NameUniquer
-from mlirhlo.dialects.hlo.ops import ComputationOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.rewrites.cloning import clone_instruction
@@ -62,11 +62,18 @@ def add_rerooted(op: Instruction, computation: ComputationOp, root: SSAValue) ->
 
 
 def binary_computation(op: Instruction, opcode: str, type_: PrimitiveType) -> SymbolRefAttr:
-    """A computation `opcode` of two scalars of `type_`; one that is there already in the thread of `op` if any is."""
+    """A computation `opcode` of two scalars of `type_`.
+
+    One that is there already in the thread of `op` if any is, but for a fusion's, which nothing else may call.
+    """
     module = module_of(op)
     thread = holder(op).thread
     for computation in module.computations:
-        if computation.thread == thread and _is_binary(computation, opcode, type_):
+        if (
+            computation.thread == thread
+            and _is_binary(computation, opcode, type_)
+            and not isinstance(_first_caller(module, computation.computation_name), FusionOp)
+        ):
             return symbol(computation.computation_name)
     scalar = ArrayShape(type_, ())
     block = Block()
@@ -78,6 +85,13 @@ def binary_computation(op: Instruction, opcode: str, type_: PrimitiveType) -> Sy
     root = make(opcode, [p.output for p in operands], scalar, {})
     append(block, root)
     return add_computation(op, f"{opcode}_{type_.name}", block, root)
+
+
+def _first_caller(module: HloModule, name: str) -> Instruction | None:
+    return next(
+        (op for op in module.instructions if op.calling_keys and name in op.called_computations),
+        None,
+    )
 
 
 def _is_binary(computation: ComputationOp, opcode: str, type_: PrimitiveType) -> bool:

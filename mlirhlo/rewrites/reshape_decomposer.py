@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from mlirhlo.dialects.hlo.ops import BitcastOp, CopyOp, ReshapeOp
@@ -42,7 +42,8 @@ def reshape_that_moves(op: ReshapeOp, rewriter: Rewriter) -> None:
     elif (after := reshaped_in_place(source, result.dimensions)) is not None:
         b.like(CopyOp, b(BitcastOp, value, shape=after))
     else:
-        rows, wanted = (with_order(s, s.dimensions, range(s.rank)) for s in (source, result))
+        target = replace(result, element_type=source.element_type)
+        rows, wanted = (with_order(s, s.dimensions, range(s.rank)) for s in (source, target))
         b.like(CopyOp, b(BitcastOp, b(CopyOp, value, shape=rows), shape=wanted))
     b.done()
 

@@ -40,7 +40,7 @@ def same_memory(a: ArrayShape, b: ArrayShape) -> bool:
 
 def transpose_is_bitcast(source: ArrayShape, result: ArrayShape, dims: Sequence[int]) -> bool:
     """Whether a transpose leaves every byte where it is."""
-    if not same_memory(source, result):
+    if not same_memory(source, result) or source.element_type is not result.element_type:
         return False
     if not (is_plain(source) and is_plain(result)):
         strides = strides_of(result)
@@ -97,8 +97,8 @@ def _blocks(shape: ArrayShape, parts: Sequence[Sequence[int]]) -> list[int] | No
 
 
 def reshape_is_bitcast(source: ArrayShape, result: ArrayShape) -> bool:
-    """Whether a reshape leaves every byte where it is."""
-    if not same_memory(source, result):
+    """Whether a reshape leaves every byte where it is; one of mixed precision does not."""
+    if not same_memory(source, result) or source.element_type is not result.element_type:
         return False
     if not (is_plain(source) and is_plain(result)):
         return same_tiles(_tiles(source, strides_of(source)), result)

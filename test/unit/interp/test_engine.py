@@ -203,6 +203,19 @@ def test_elided_constants_are_refused_with_the_way_to_dump_them() -> None:
     assert "--xla_dump_large_constants" in str(caught.value)
 
 
+def test_elided_constants_that_nothing_reads_do_not_matter() -> None:
+    text = """
+        unused { c = f32[3] constant({...})  ROOT r = f32[3] negate(c) }
+        ENTRY e {
+          x = f32[3] parameter(0)
+          c = f32[3] constant({...})
+          t = (f32[3], f32[3]) tuple(x, c)
+          ROOT r = f32[3] negate(x)
+        }"""
+    (result,) = run(text, [1, 2, 3])
+    np.testing.assert_array_equal(result, [-1, -2, -3])
+
+
 def test_names_the_first_instruction_without_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     run(SCALE, [1, 2, 3])
     monkeypatch.delitem(MEANINGS, "multiply")

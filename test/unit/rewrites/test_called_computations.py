@@ -22,6 +22,7 @@ inner { ia = f32[4] parameter(0)  ib = f32[] parameter(1)  ic = f32[4] broadcast
   ROOT ir = f32[4] add(ia, ic) }
 outer { oa = f32[4] parameter(0)  ob = f32[] parameter(1)  on = f32[4] negate(oa)
   ROOT or.1 = f32[4] fusion(on, ob), kind=kLoop, calls=inner }
+sum { sa = f32[] parameter(0)  sb = f32[] parameter(1)  ROOT sr = f32[] add(sa, sb) }
 nest { n = f32[4] parameter(0)
   c = f32[4] call(n), to_apply=twice
   ROOT r = f32[4] call(c), to_apply=twice }
@@ -33,6 +34,11 @@ CALLED: dict[str, str] = {
     "u = ((f32[4]), f32[4], s32[]) async-update(s)  d = f32[4] async-done(u)\n"
     "t = (f32[4], f32[4], u32[]) copy-start(k)  c = f32[4] copy-done(t)\n"
     "e = f32[4] add(c, d)  ROOT r = f32[4] add(e, x)",
+    "a_sum_of_scalars_that_is_fused": "k = f32[] constant(2)\n"
+    "one = f32[] fusion(k, k), kind=kLoop, calls=sum  o = f32[4] broadcast(one), dimensions={}\n"
+    "m = f32[2,2] reshape(x)  t = f32[2,2] triangular-solve(m, m), left_side=true, lower=true,"
+    " unit_diagonal=false, transpose_a=NO_TRANSPOSE\n"
+    "f = f32[4] reshape(t)  ROOT r = f32[4] add(f, o)",
     "constants_of_nested_fusions": "k = f32[] constant(2)\n"
     "ROOT r = f32[4] fusion(x, k), kind=kLoop, calls=outer",
     "calls_in_calls": "c = f32[4] call(x), to_apply=nest  ROOT r = f32[4] call(c), to_apply=nest",

@@ -81,8 +81,8 @@ def prediction(case: Case, ours: Ours, size: int, blocks: int) -> float:
 
 def moved_bytes(case: Case, size: int) -> float:
     """Of operands and results, each once."""
-    arrays = case.arrays(size)
-    shape = np.broadcast_shapes(*(a.shape for a in arrays)) if len(arrays) > 1 else arrays[0].shape
+    arrays: list[np.ndarray[Any, Any]] = list(case.arrays(size))
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
     result = 0 if case.name.startswith(("sum", "maximum")) else prod(shape)
     return sum(a.nbytes for a in arrays) + result * arrays[0].itemsize
 
@@ -93,6 +93,7 @@ def in_turns(
     """Microseconds of a call of each, everyone once in each round."""
     counts: dict[str, int] = {}
     for name, (call, wait) in work.items():
+        once = 0.0
         for _ in range(3):  # the third is a steady one
             start = time.perf_counter()
             call()

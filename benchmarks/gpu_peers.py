@@ -11,6 +11,8 @@ import numpy as np
 from gpu_cases import BF16, LARGE, Array, Case
 
 import mlirhlo
+import mlirhlo.numpy
+from mlirhlo.diagnostics import HloError
 from mlirhlo.lowering.gpu.ptx import nvidia_file
 from mlirhlo.mosaic.gpu import library
 
@@ -154,7 +156,7 @@ def peers(ours: Ours) -> tuple[dict[str, Any], Mapping[str, str]]:
     for name, make in (("XLA:GPU", Jax), ("cuBLAS", lambda: Cublas(ours))):
         try:
             found[name] = make()
-        except (ImportError, OSError, RuntimeError, mlirhlo.HloError) as problem:
+        except (ImportError, OSError, RuntimeError, HloError) as problem:
             missing[name] = str(problem).splitlines()[0]
     return found, missing
 

@@ -47,7 +47,7 @@ def deferred(cls: _OpT) -> _OpT:
     What is wrong with a definition is reported then; classes of other packages are built at once.
     """
     if not cls.__module__.startswith(_PACKAGES):
-        return irdl_op_definition(cls)
+        return cast(_OpT, irdl_op_definition(cls))
     names = set[str](_ALWAYS)
     for parent in cls.__mro__:
         if parent not in _WITHOUT_FIELDS:
@@ -81,7 +81,7 @@ class _Definition:
                     traits.definition.build()
             kind = cast(Any, type(self.cls))
             twin = kind(self.cls.__name__, self.cls.__bases__, self.written)
-            defined: dict[str, Any] = dict(vars(irdl_op_definition(twin)))
+            defined: dict[str, Any] = dict(vars(cast(type, irdl_op_definition(twin))))
             for name in self.names:
                 setattr(self.cls, name, defined[name])
             self.names = set[str]()

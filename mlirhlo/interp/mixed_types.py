@@ -28,7 +28,8 @@ KEEPS_TYPE = frozenset(
 )  # fmt: skip
 CHANGES_TYPE = frozenset(
     {
-        "compare", "complex", "convert", "is-finite", "reduce-precision", "stochastic-convert",
+        "compare", "complex", "convert", "imag", "is-finite", "real", "reduce-precision",
+        "stochastic-convert",
     }
 )  # fmt: skip
 INFERS_TYPE = frozenset(
@@ -49,12 +50,13 @@ def with_declared_types(op: Instruction, run: Run) -> Run:
     opcode = op.opcode.name
     if opcode in INFERS_TYPE:
         return _converted(run, [leaf for _, leaf in leaves(op.shape)])
-    if opcode not in KEEPS_TYPE and (not op.opcode.elementwise or opcode in CHANGES_TYPE):
-        return run
     data = op.input_shapes[1:] if opcode in SECOND else op.input_shapes
-    declared = [leaf for _, leaf in leaves(op.shape)]
-    if opcode in OF_COMPLEX and cast(ArrayShape, data[0]).element_type.is_complex:
+    if opcode in OF_COMPLEX:
+        if cast(ArrayShape, data[0]).element_type.is_complex:
+            return run
+    elif opcode not in KEEPS_TYPE and (not op.opcode.elementwise or opcode in CHANGES_TYPE):
         return run
+    declared = [leaf for _, leaf in leaves(op.shape)]
     # A function of elements may have a type of its own.
     uniform = _are_uniform(op, data) and not op.called_computations
     if uniform and all(map(_same_type, data, declared)):

@@ -8,6 +8,7 @@ spaces are generic ones. Every window is stored in the arena: `index` of a byte 
 
 from __future__ import annotations
 
+import gc
 from bisect import insort
 from typing import Any
 
@@ -35,14 +36,23 @@ UNALLOCATED, UNINITIALISED, READ_ONLY, INITIALISED = 0, WRITABLE, READABLE, WRIT
 """States of a byte: whether it may be written, and whether it has a value."""
 
 
+def _addresses(size: int) -> NDArray[np.uint8]:
+    """Zeros that take memory where they are written. Machines that are no longer used give theirs back first."""
+    try:
+        return np.zeros(size, np.uint8)
+    except MemoryError:
+        gc.collect()
+        return np.zeros(size, np.uint8)
+
+
 class Arena:
     """Bytes, their states, and the allocations among them."""
 
     def __init__(self, capacity: int) -> None:
         capacity = -(-capacity // ALIGNMENT) * ALIGNMENT
         self.capacity = capacity
-        self.bytes: NDArray[np.uint8] = np.zeros(capacity, np.uint8)
-        self.states: NDArray[np.uint8] = np.zeros(capacity, np.uint8)
+        self.bytes = _addresses(capacity)
+        self.states = _addresses(capacity)
         self.views: dict[Any, Array] = {}
         self.state_views: dict[int, Array] = {
             width: self.states.view(f"u{width}") for width in (1, 2, 4, 8)

@@ -163,7 +163,7 @@ class _Merger(KernelTimes):
         while heap and (self.fuel is None or merged < self.fuel):
             saving, _, op = heappop(heap)
             change = best.get(op)
-            if change is None or -saving != change.saving:
+            if op.parent is None or change is None or -saving != change.saving:
                 continue
             if any(member.parent is None for member in change.members):
                 look(op)

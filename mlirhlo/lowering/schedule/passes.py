@@ -194,7 +194,7 @@ class GpuVectorizePass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuApproximateQuotientsPass(_SchedulePass):
-    """Lets quotients be off by two units in the last place where an operand is rounded anyhow, as an exponential is.
+    """Divides approximately, to two units in the last place, where an operand is a rounded number.
 
     Before:  `%e = hlo.exponential %x`, `%q = hlo.divide %e, %s`
     After:   `%q = hlo.divide %e, %s {structured.ulp = 2 : i64}`

@@ -118,7 +118,7 @@ def flash_attention_kernel(
     _check((length, rows), (keys, rows), (size, 64))
     if causal and keys != length:
         raise bad_shape(f"{length} queries and {keys} keys with causal: as many of both")
-    tiles, blocks = _tiles(dtype), length // rows
+    blocks = length // rows
     scale = math.log2(math.e) / math.sqrt(size)
 
     def body(q: Any, k: Any, v: Any, o: Any, q_s: Any, k_s: Any, v_s: Any, *barriers: Any) -> None:
@@ -149,11 +149,8 @@ def flash_attention_kernel(
             plgpu.barrier_wait(k_full.at[slot])
             scores = _product(jnp.zeros((ROWS, rows), F32), q_s.at[mine], k_s.at[slot].T) * scale
             if masked:
-                at = plgpu.broadcasted_iota(np.int32, (ROWS, rows), 0) + group * ROWS
-                key = plgpu.broadcasted_iota(np.int32, (ROWS, rows), 1)
-                scores = jnp.where(at >= key, scores, -1e30)
-            new = jnp.maximum(top, scores.max(axis=1, keepdims=True))
-            weights, shrunk = jnp.exp2(scores - new), jnp.exp2(top - new)
+                scores = _masked(scores, group * ROWS)
+            new, weights, shrunk = _weights(scores, top)
             total = total * shrunk + weights.sum(axis=1, keepdims=True)
             plgpu.barrier_wait(v_full.at[slot])
             out = _product(out * shrunk, weights.astype(dtype), v_s.at[slot])
@@ -165,13 +162,8 @@ def flash_attention_kernel(
             plgpu.set_max_registers(240, action="increase")
             plgpu.copy_gmem_to_smem(q.at[queries], q_s.at[mine], q_full.at[group])
             plgpu.barrier_wait(q_full.at[group])
-            start = (
-                jnp.zeros((ROWS, size), F32),
-                jnp.full((ROWS, 1), -1e30, F32),
-                jnp.zeros((ROWS, 1), F32),
-            )
             plain = steps - 1 if causal else steps
-            carry = fori_loop(0, plain, lambda j, c: attend(j, c, masked=False), start)
+            carry = fori_loop(0, plain, lambda j, c: attend(j, c, masked=False), _start(size))
             out, _, total = attend(plain, carry, masked=True) if causal else carry
             _store((out / total).astype(dtype), q_s.at[mine], o.at[queries])
 
@@ -182,18 +174,44 @@ def flash_attention_kernel(
         grid_names=("block",),
         num_threads=GROUPS + 1,
         thread_name="wg",
-        scratch_types=[
-            plgpu.SMEM((rows, size), dtype, transforms=tiles),
-            plgpu.SMEM((stages, rows, size), dtype, transforms=tiles),
-            plgpu.SMEM((stages, rows, size), dtype, transforms=tiles),
-            plgpu.Barrier(num_barriers=GROUPS),
-            plgpu.Barrier(num_barriers=stages),
-            plgpu.Barrier(num_barriers=stages),
-            plgpu.Barrier(num_arrivals=GROUPS, num_barriers=stages),
-        ],
+        scratch_types=_attention_scratch(rows, size, dtype, stages),
         name="flash_attention",
         **options,
     )
+
+
+def _attention_scratch(rows: int, size: int, dtype: Any, stages: int) -> list[Any]:
+    """Queries, keys and values in shared memory, and the barriers: both filled, and emptied again."""
+    tiles = _tiles(dtype)
+    return [
+        plgpu.SMEM((rows, size), dtype, transforms=tiles),
+        plgpu.SMEM((stages, rows, size), dtype, transforms=tiles),
+        plgpu.SMEM((stages, rows, size), dtype, transforms=tiles),
+        plgpu.Barrier(num_barriers=GROUPS),
+        plgpu.Barrier(num_barriers=stages),
+        plgpu.Barrier(num_barriers=stages),
+        plgpu.Barrier(num_arrivals=GROUPS, num_barriers=stages),
+    ]
+
+
+def _start(size: int) -> tuple[Any, Any, Any]:
+    """Sums, greatest scores and totals before the first keys."""
+    column = (ROWS, 1)
+    least = jnp.full(column, -1e30, F32)
+    return jnp.zeros((ROWS, size), F32), least, jnp.zeros(column, F32)
+
+
+def _weights(scores: Any, top: Any) -> tuple[Any, Any, Any]:
+    """The greatest scores so far, powers of two of scores below them, and what former sums shrink by."""
+    new = jnp.maximum(top, scores.max(axis=1, keepdims=True))
+    return new, jnp.exp2(scores - new), jnp.exp2(top - new)
+
+
+def _masked(scores: Any, first: Any) -> Any:
+    """Scores of queries from `first` on, without those of keys behind the query."""
+    query = plgpu.broadcasted_iota(np.int32, scores.shape, 0) + first
+    key = plgpu.broadcasted_iota(np.int32, scores.shape, 1)
+    return jnp.where(query >= key, scores, -1e30)
 
 
 def flash_attention(

@@ -154,9 +154,11 @@ class Bound:
         for buffer in plan.results:
             _check_order("result", buffer)
             over = None if buffer.alias is None else buffer.alias.parameter
-            is_new = over is None
-            address = driver.allocate(buffer.size, "result") if is_new else parameters[over]
-            owner = None if is_new else self._kept[over]
+            owner: object = None
+            if over is None:
+                address = driver.allocate(buffer.size, "result")
+            else:
+                address, owner = parameters[over], self._kept[over]
             shape = buffer.shape.dimensions
             results.append(DeviceArray(driver, address, shape, _dtype(buffer), owner))
         self.result: Any = _result(runner, results)

@@ -95,12 +95,15 @@ def test_hlo_opt_prints_stages(stage: str, expected: str, tmp_path: Path) -> Non
     assert expected.encode() in made.read_bytes()
 
 
+STAGES = ["hlo", "fused", "structured", "loops", "llvm-dialect", "llvm", "asm", "obj"]
+
+
 def test_hlo_opt_says_what_has_no_stage() -> None:
     done = run("hlo-opt", "--platform=cpu", "--stage=ptx", "-", stdin=TEXT)
     assert done.code == 2
-    assert "its stages are hlo, fused, loops, llvm-dialect, llvm, asm, obj" in done.err
+    assert f"its stages are {', '.join(STAGES)}" in done.err
     done = run("hlo-opt", "--platform=cpu", "--list-stages")
-    assert done.out.split() == ["hlo", "fused", "loops", "llvm-dialect", "llvm", "asm", "obj"]
+    assert done.out.split() == STAGES
 
 
 def test_stages_of_several_modules() -> None:

@@ -14,12 +14,12 @@ from xdsl.ir import Operation, SSAValue
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kinds.copies import copy_block
-from mlirhlo.lowering.gpu.kinds.row import WARP, Row
+from mlirhlo.lowering.gpu.kinds.row import Row
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.boxes import SECTOR
-from mlirhlo.lowering.schedule.row_chains import folds_below
+from mlirhlo.lowering.schedule.row_chains import WARP, folds_below
 from mlirhlo.lowering.schedule.staged_rows import StagedRead, staged_reads
 
 _MOST = 16

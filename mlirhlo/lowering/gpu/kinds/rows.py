@@ -20,12 +20,12 @@ from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index, memref_of
 from mlirhlo.lowering.gpu.element_ops import initial
 from mlirhlo.lowering.gpu.elements import array, regrouped
-from mlirhlo.lowering.gpu.kinds.row import WARP, Row
+from mlirhlo.lowering.gpu.kinds.row import Row
 from mlirhlo.lowering.gpu.kinds.row_reads import SharedRow
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.row_chains import folds_below
+from mlirhlo.lowering.schedule.row_chains import WARP, folds_below
 
 
 @launches("rows")

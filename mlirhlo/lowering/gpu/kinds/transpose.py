@@ -24,6 +24,7 @@ from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.banks import elements_of, orders_of
 from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run, crossing_of
+from mlirhlo.lowering.schedule.reads import read_where_written
 
 _WARP = 32
 _UNROLLED = 16
@@ -43,6 +44,7 @@ def transpose(plan: Plan, ops: Sequence[MapOp], schedule: Schedule) -> None:
 
 def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> None:
     b = plan.begin(inputs_of(plan, [op]), op.outputs)
+    b.read_in_place(read_where_written([op]))
     box = _Box(b, crossing, schedule)
     buffers = box.buffers()
     orders = orders_of(crossing, is_across=bool(schedule.is_across))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from support import SEED
 
 import mlirhlo
@@ -12,7 +15,11 @@ from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.interp import run_module
 from mlirhlo.lowering.gpu.devices import device, name_or_description, read_device, write_device
-from mlirhlo.lowering.gpu.fusion import GpuFusionPass, modelled_cost
+from mlirhlo.lowering.gpu.fusion import (
+    GpuFusionPass,
+    _Merger,  # pyright: ignore[reportPrivateUsage]
+    modelled_cost,
+)
 from mlirhlo.lowering.gpu.pipeline import optimize
 from mlirhlo.rewrites.passes import Trace
 
@@ -69,3 +76,23 @@ def test_a_described_device_is_an_option() -> None:
     assert GpuFusionPass(gpu=text).run(module, Trace())
     fast, slow = (modelled_cost(module, gpu).time(gpu) for gpu in (h100, slower))
     assert slow > fast
+
+
+def test_a_kernel_that_was_merged_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = before(
+        "ENTRY e {\n  x = f64[4,4,1] parameter(0)\n  scale = f64[1] parameter(1)\n  offset = f64[1] parameter(2)\n"
+        "  n = (f64[4,4,1], f64[1], f64[1]) batch-norm-training(x, scale, offset), epsilon=0.001, feature_index=2\n"
+        "  ROOT r = f64[4,4,1] get-tuple-element(n), index=0\n}"
+    )
+    looks = 0
+    best = _Merger._best  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self: _Merger, op: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        assert looks < 100
+        return best(self, op)
+
+    monkeypatch.setattr(_Merger, "_best", counted)
+    assert GpuFusionPass().run(module, Trace())
+    assert verify_module(module.op) == []

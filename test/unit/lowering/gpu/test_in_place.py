@@ -76,6 +76,15 @@ def test_loop_state(update: str) -> None:
     assert update not in FREE or not copies
 
 
+@pytest.mark.parametrize("sizes", [(64, 32), (16, 16), (33, 7)], ids=str)
+def test_broadcast_rows_are_added_in_place(sizes: tuple[int, int]) -> None:
+    rows, columns = sizes
+    text = loop("all").replace("8,4", f"{rows},{columns}").replace("f32[4]", f"f32[{columns}]")
+    start = np.random.default_rng(3).integers(0, 8, sizes).astype(np.float32)
+    steps = run(text, start, np.arange(columns, dtype=np.float32))
+    assert not [step for step in inner(steps) if isinstance(step, Copy)]
+
+
 def test_trip_counts() -> None:
     known = run(loop("row"), *arrays())
     (repeat,) = (step for step in known if isinstance(step, Repeat))

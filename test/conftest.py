@@ -7,6 +7,7 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 import tool_server
@@ -38,8 +39,23 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(200_000, 50, 1000)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip oracle tests where the real XLA is not installed."""
+SWEEP_PART = os.environ.get("MLIRHLO_SWEEP_PART", "0/1")
+"""`K/N` runs the sweeps of part `K mod N` of N; every part has other sweeps."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the sweeps of other parts; skip oracle tests where the real XLA is not installed."""
+    number, parts = map(int, SWEEP_PART.split("/"))
+    others = [
+        item
+        for item in items
+        if item.get_closest_marker("sweep")
+        and crc32(item.nodeid.encode()) % parts != number % parts
+    ]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
     if HAS_ORACLE:
         return
     skip = pytest.mark.skip(reason="oracle missing: pip install 'mlirhlo[oracle]'")
@@ -57,7 +73,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Name what decides how much of the suite can run, and what its random cases are."""
     corpus = str(CORPUS) if CORPUS.is_dir() else f"MISSING (looked at {CORPUS}; set MLIRHLO_SHARED)"
     oracle = "jaxlib" if HAS_ORACLE else "MISSING (pip install 'mlirhlo[oracle]')"
-    return [f"corpus: {corpus}", f"oracle: {oracle}", seeds(config)]
+    return [f"corpus: {corpus}", f"oracle: {oracle}", f"sweeps: part {SWEEP_PART}", seeds(config)]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -67,6 +83,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """
     if "oracle" in str(terminalreporter.config.getoption("markexpr")):
         terminalreporter.write_line(seeds(terminalreporter.config))
+    if "sweep" in str(terminalreporter.config.getoption("markexpr")):
+        terminalreporter.write_line(f"sweeps: part {SWEEP_PART} (MLIRHLO_SWEEP_PART)")
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
     for what in ("shared data missing", "oracle missing"):
         count = sum(what in reason for reason in reasons)

@@ -13,6 +13,8 @@ import pytest
 import tool_server
 from support import CORPUS, SEED
 
+from mlirhlo.dialects.hlo.build import Collector
+
 HAS_ORACLE = importlib.util.find_spec("jaxlib") is not None
 
 
@@ -35,8 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage as rarely as the tools do: the tests themselves are half a million objects."""
+    """Collect garbage as rarely as the tools do, or less: the tests themselves are millions of objects, and each
+    collection of all of them takes a second."""
     gc.set_threshold(200_000, 50, 1000)
+    Collector.LEAST, Collector.LEAST_BYTES = 5_000_000, 1 << 30
 
 
 SWEEP_PART = os.environ.get("MLIRHLO_SWEEP_PART", "0/1")

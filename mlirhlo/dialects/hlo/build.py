@@ -166,7 +166,7 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-class _Collector:
+class Collector:
     """What CPython's collector cannot know of objects that joined its oldest generation unseen."""
 
     LEAST = 1_000_000
@@ -222,14 +222,14 @@ _PAUSED = nullcontext()
 
 @contextmanager
 def _paused_gc() -> Generator[None]:
-    if _Collector.may_find_much():
-        _Collector.look_through()
+    if Collector.may_find_much():
+        Collector.look_through()
     gc.disable()
     before = gc.get_count()[0]
     try:
         yield
     finally:
-        _Collector.made += max(0, gc.get_count()[0] - before)
+        Collector.made += max(0, gc.get_count()[0] - before)
         # What was made lives on: it joins the oldest generation unseen, instead of being walked
         # as soon as the collector is on again.
         if not gc.get_freeze_count():

@@ -1,0 +1,43 @@
+"""What the sources repeat, hide or leave without a test gets less: `tools/dev/house.py` counts it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+from support import ROOT
+
+sys.path.insert(0, str(ROOT / "tools" / "dev"))
+import house
+
+
+@pytest.mark.slow
+def test_counts_do_not_grow() -> None:
+    counts = {name: len(items()) for name, (_, items) in house.COUNTS.items()}
+    grown = {n: (c, house.bounds()[n]) for n, c in counts.items() if c > house.bounds()[n]}
+    assert grown == {}, "see tools/dev/house.py --list NAME; the second number is the bound"
+
+
+def test_every_spelling_of_a_table_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (
+        'A = {"add", "dynamic-slice", "tuple"}\n'
+        'B = ("hlo.add", "stablehlo.dynamic_slice", "tuple", "other")\n'
+        "C = (AddOp, ops.SubtractOp, TupleOp)\n"
+        'D = {"add": 1, "subtract": 2, "tuple": 3}\n'
+        'E = "add subtract tuple".split()\n'
+        'def f(name):\n    return name in ("add", "subtract", "tuple")\n'
+        'NO = ("add", "x", "y", "z", "tuple", "u", "v", "while")\n'
+    )
+    monkeypatch.setattr(house, "sources", lambda: {"a.py": (source, ast.parse(source))})
+    house._nodes.cache_clear()
+    displays = house._displays.__wrapped__()
+    house._nodes.cache_clear()
+    assert [(node.lineno, count, held) for _, node, count, held in displays] == [
+        (1, 3, True),
+        (2, 3, True),
+        (3, 3, True),
+        (4, 3, True),
+        (5, 3, True),
+        (7, 3, False),
+    ]

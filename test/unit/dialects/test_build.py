@@ -147,7 +147,7 @@ def test_close_makes_what_xdsl_makes() -> None:
 
 def test_modules_that_nobody_holds_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are cycles, and what is made in a pause joins the collector's oldest generation unseen."""
-    monkeypatch.setattr(build._Collector, "LEAST", 1_000)
+    monkeypatch.setattr(build.Collector, "LEAST", 1_000)
     lines = "".join(f"  n{i} = f32[] negate(n{i - 1})\n" for i in range(1, 500))
     text = f"HloModule m\n\nENTRY e {{\n  n0 = f32[] parameter(0)\n{lines}  ROOT r = f32[] copy(n499)\n}}\n"
     first = weakref.ref(parse_module(text))
@@ -162,10 +162,11 @@ def test_few_modules_of_many_bytes_are_freed_when_the_process_grows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = "HloModule m\n\nENTRY e {\n  ROOT n = f32[] parameter(0)\n}\n"
-    monkeypatch.setattr(build._Collector, "collections", gc.get_stats()[2]["collections"])
+    monkeypatch.setattr(build.Collector, "collections", gc.get_stats()[2]["collections"])
+    monkeypatch.setattr(build.Collector, "LEAST_BYTES", 256 << 20)
     monkeypatch.setattr(build, "_peak_bytes", lambda: 1 << 30)
-    monkeypatch.setattr(build._Collector, "peak", 1 << 30)
-    monkeypatch.setattr(build._Collector, "made", 0)
+    monkeypatch.setattr(build.Collector, "peak", 1 << 30)
+    monkeypatch.setattr(build.Collector, "made", 0)
     first = weakref.ref(parse_module(text))
     parse_module(text)
     assert first() is not None
@@ -176,13 +177,13 @@ def test_few_modules_of_many_bytes_are_freed_when_the_process_grows(
 
 def test_garbage_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not again where the program has just done so itself."""
-    monkeypatch.setattr(build._Collector, "LEAST", 0)
+    monkeypatch.setattr(build.Collector, "LEAST", 0)
     gc.collect()
-    monkeypatch.setattr(build._Collector, "collections", gc.get_stats()[2]["collections"])
+    monkeypatch.setattr(build.Collector, "collections", gc.get_stats()[2]["collections"])
 
     def collections() -> int:
         """Of all objects, in the next pause."""
-        monkeypatch.setattr(build._Collector, "made", 1 << 40)
+        monkeypatch.setattr(build.Collector, "made", 1 << 40)
         before = gc.get_stats()[2]["collections"]
         with build.paused_gc():
             pass

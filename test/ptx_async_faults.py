@@ -391,6 +391,45 @@ PRODUCTS = (
         "0",
         block=128,
     ),
+    *(
+        Fault(
+            f"{name} with no fence after it",
+            "HLO0786",
+            f"{ZEROS} wgmma.wait_group.sync.aligned 0; {access} @@ {ZEROS.partition('aligned; ')[2].replace('m64n8k16', shape)} wgmma.wait_group.sync.aligned 0;",
+            "",
+            "wgmma.fence.sync.aligned;",
+            block=128,
+            places=2,
+        )
+        for name, access, shape in (
+            ("an accumulator is written,", "mov.f32 %f2, 0f00000000;", "m64n8k16"),
+            ("an accumulator is read,", "add.f32 %f5, %f2, 0f3f800000;", "m64n8k16"),
+            ("a fragment of a factor is written,", "add.u32 %r9, %r1, 1;", "m64n8k16"),
+            ("a fragment of a factor is read,", "add.u32 %r12, %r9, 1;", "m64n8k16"),
+            (
+                "some threads write an accumulator,",
+                "setp.gt.u32 %p1, %r1, 99; @%p1 mov.f32 %f3, 0f00000000;",
+                "m64n8k16",
+            ),
+        )
+    ),
+    Fault(
+        "products of two shapes into one accumulator without a fence",
+        "HLO0786",
+        f"{ZEROS.replace('.m64n8k16', '.m64n16k16').replace('%f4}', '%f4, %f5, %f6, %f7, %f0}')} @@ {ZEROS.partition('aligned; ')[2]} wgmma.wait_group.sync.aligned 0;",
+        "",
+        "wgmma.fence.sync.aligned;",
+        block=128,
+        places=2,
+    ),
+    Fault(
+        "a fragment of a factor is written while its product may still read it",
+        "HLO0786",
+        f"{ZEROS} wgmma.wait_group.sync.aligned @@; mov.u32 %r9, %r1; wgmma.wait_group.sync.aligned 0;",
+        "1",
+        "0",
+        block=128,
+    ),
     Fault(
         "half of a warp group",
         "HLO0786",

@@ -87,6 +87,12 @@ class Assembler:
     """What is done when a function returns to an instruction: results are copied."""
     frames: dict[str, set[int]] = field(default_factory=dict[str, "set[int]"])
     """Slots of addresses that move when a function calls itself, by function."""
+    product_registers: dict[tuple[str, str], int] = field(
+        default_factory=dict[tuple[str, str], int]
+    )
+    """Registers of products of warp groups, numbered, by function and name."""
+    product_shapes: dict[str, list[int]] = field(default_factory=dict[str, "list[int]"])
+    """By shape of such a product, 0 and one more than the indices of all."""
     slots: list[Slot] = field(default_factory=list[Slot])
     _known: dict[Any, int] = field(default_factory=dict[Any, int])
     names: Names = field(default_factory=lambda: Names("", {}, {}))

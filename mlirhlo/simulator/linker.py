@@ -217,11 +217,11 @@ class Linker:
     ) -> Code:
         from mlirhlo.simulator.meanings import (
             MEANINGS,
-            accumulators_of,
+            guarded_registers,
             leave_function,
             loaded_of,
             loads_waited_for,
-            waited_for,
+            note_registers,
         )
 
         sizes = {variable.name: extent for variable, _, extent in parameters}
@@ -230,7 +230,8 @@ class Linker:
         classes, units = list[str](), list[tuple[str, float]]()
         for name in self.order:
             flat = self.program.flat(name)
-            accumulators = accumulators_of(flat.instructions)
+            assembler.names = names[name]
+            note_registers(assembler, flat.instructions)
             loaded = loaded_of(flat.instructions)
             for op in flat.instructions:
                 assembler.at(op, len(run), names[name], self.starts[name])
@@ -238,8 +239,8 @@ class Linker:
                 if meaning is None:
                     raise assembler.no_meaning()
                 step = _refreshed(assembler, op, meaning(assembler))
-                if accumulators:
-                    step = waited_for(assembler, accumulators, step)
+                if assembler.product_registers:
+                    step = guarded_registers(assembler, step)
                 if loaded:
                     step = loads_waited_for(assembler, loaded, step)
                 run.append(_guarded(assembler, op, step))

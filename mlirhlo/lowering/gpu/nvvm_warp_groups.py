@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -142,32 +142,44 @@ def _mma(to: Lowering, op: WarpgroupMmaOp) -> None:
             *flags,
         ]
     )
-    letter = "f" if row.element == f32 else "r"
-    ties = ",".join(map(str, range(count)))
-    constraints = ",".join([f"={letter}"] * count) + f",l,l,b,{ties},~{{memory}}"
-    struct = xllvm.LLVMStructType.from_type_list([row.element] * count)
-    properties: dict[str, Attribute] = {
-        "asm_string": string(text + ";"),
-        "constraints": string(constraints),
-        "has_side_effects": UNIT,
-        "tail_call_kind": NO_TAIL_CALL,
-    }
-    intrinsic(to, "llvm.nvvm.wgmma.fence.sync.aligned", [], None)
+    # LLVM moves no write of the sums past a fence that has them as operands.
+    sums = _with_sums(to, row, "wgmma.fence.sync.aligned", "", [], sums)
     for left, right in zip(*factors, strict=True):
-        operands = [left, right, to.constant(1, i1), *sums]
-        made = to.emit(xllvm.InlineAsmOp, operands, struct, dict(properties))
-        sums = [
-            to.emit(
-                xllvm.ExtractValueOp,
-                [made],
-                row.element,
-                {"position": DenseArrayBase.from_list(i64, [n])},
-            )
-            for n in range(count)
-        ]
+        sums = _with_sums(to, row, text, "l,l,b,", [left, right, to.constant(1, i1)], sums)
     intrinsic(to, "llvm.nvvm.wgmma.commit_group.sync.aligned", [], None)
     intrinsic(to, "llvm.nvvm.wgmma.wait_group.sync.aligned", [to.constant(0, i64)], None)
     to.values.update(zip(op.results, sums, strict=True))
+
+
+def _with_sums(
+    to: Lowering,
+    row: Wgmma,
+    text: str,
+    more: str,
+    operands: Sequence[SSAValue],
+    sums: Sequence[SSAValue],
+) -> list[SSAValue]:
+    """An instruction that updates the registers of the sums; `more` are the constraints of other operands."""
+    count = len(sums)
+    letter = "f" if row.element == f32 else "r"
+    ties = ",".join(map(str, range(count)))
+    properties: dict[str, Attribute] = {
+        "asm_string": string(text + ";"),
+        "constraints": string(",".join([f"={letter}"] * count) + f",{more}{ties},~{{memory}}"),
+        "has_side_effects": UNIT,
+        "tail_call_kind": NO_TAIL_CALL,
+    }
+    struct = xllvm.LLVMStructType.from_type_list([row.element] * count)
+    updated = to.emit(xllvm.InlineAsmOp, [*operands, *sums], struct, properties)
+    return [
+        to.emit(
+            xllvm.ExtractValueOp,
+            [updated],
+            row.element,
+            {"position": DenseArrayBase.from_list(i64, [n])},
+        )
+        for n in range(count)
+    ]
 
 
 def _descriptors(

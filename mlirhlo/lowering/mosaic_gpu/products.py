@@ -61,21 +61,32 @@ def _wgmma(w: Writer, op: Operation) -> Sequence[Any]:
     lanes = n // 2
     made: list[SSAValue] = []
     held = w.held(a, TILE) if isinstance(a, Fragment) else None
+    in_registers = held is not None
     for block in range(m // 64):
         part = sums.registers[block * lanes : (block + 1) * lanes]
-        for step in range(k // row.terms):
+        steps = range(k // row.terms)
+        lefts = [_packed(w, held, block, step, k) for step in steps] if held is not None else []
+        part, lefts = _fenced(w, part, lefts, row)
+        for step in steps:
             at = step * row.terms
             right = _descriptor(w, factor, *((0, at) if across else (at, 0)))
-            if held is not None:
-                left = _packed(w, held, block, step, k)
-            else:
-                left = [_descriptor(w, cast("Place", a), block * 64, at)]
-            in_registers = held is not None
+            left = lefts[step] if lefts else [_descriptor(w, cast("Place", a), block * 64, at)]
             part = _issue(
                 w, part, left, right, n, row, transposed=not across, in_registers=in_registers
             )
         made += part
     return [replace(sums, registers=made)]
+
+
+def _fenced(
+    w: Writer, part: Sequence[SSAValue], lefts: Sequence[list[SSAValue]], row: Any
+) -> tuple[list[SSAValue], list[list[SSAValue]]]:
+    """A fence after all that writes the registers of products: LLVM moves no write past an instruction with them."""
+    values = [*part, *(v for left in lefts for v in left)]
+    types = [row.element] * len(part) + [i32] * (len(values) - len(part))
+    held = list(w.ptx("wgmma.fence.sync.aligned;", values, types, ties=len(values)))
+    packed = iter(held[len(part) :])
+    return held[: len(part)], [[next(packed) for _ in left] for left in lefts]
 
 
 def _packed(w: Writer, a: Fragment, block: int, step: int, k: int) -> list[SSAValue]:

@@ -31,15 +31,15 @@ from mlirhlo.simulator.meanings import (
 from mlirhlo.simulator.meanings.control import leave_function
 from mlirhlo.simulator.meanings.registry import MEANINGS
 from mlirhlo.simulator.meanings.tensor_memory import loaded_of, loads_waited_for
-from mlirhlo.simulator.meanings.wgmma import accumulators_of, waited_for
+from mlirhlo.simulator.meanings.wgmma_registers import guarded_registers, note_registers
 
 __all__ = [
     "MEANINGS",
-    "accumulators_of",
+    "guarded_registers",
     "leave_function",
     "loaded_of",
     "loads_waited_for",
-    "waited_for",
+    "note_registers",
 ]
 
 _FAMILIES = (

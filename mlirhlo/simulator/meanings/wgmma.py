@@ -7,19 +7,17 @@ next. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from mlirhlo.analysis.ptx.liveness import read, registers_in, written
 from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.dialects.ptx import Immediate, Vector
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.access import Index, check_states, place_at
-from mlirhlo.simulator.assembler import Assembler, Run, Split
+from mlirhlo.simulator.assembler import Assembler, Run
 from mlirhlo.simulator.clocks import BLOCK
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 from mlirhlo.simulator.meanings.bulk import swizzled
@@ -38,9 +36,9 @@ from mlirhlo.simulator.meanings.matrix import (
 )
 from mlirhlo.simulator.meanings.proxies import check_async_read
 from mlirhlo.simulator.meanings.registry import meaning
+from mlirhlo.simulator.meanings.wgmma_registers import Products, of_product, products_of
 
 if TYPE_CHECKING:
-    from mlirhlo.analysis.ptx.flat import FlatInstruction
     from mlirhlo.simulator.cohort import Cohort
 
 Begun: TypeAlias = "Callable[[int, tuple[Array, Array]], None]"
@@ -55,14 +53,15 @@ def wgmma(assembler: Assembler) -> Run:
     if assembler.has("mma_async"):
         return _product(assembler)
     fences, commits = assembler.has("fence"), assembler.has("commit_group")
-    left = None
+    registers, left = assembler.product_registers, None
     if assembler.has("wait_group") and isinstance(assembler.operands[0], Immediate):
         left = assembler.operands[0].value
 
     def body(cohort: Cohort, lanes: Lanes) -> None:
-        products = products_of(cohort)
+        products = products_of(cohort, registers)
         if fences:
             products.fenced[lanes] = True
+            products.accessed[lanes] = 0
         elif commits:
             products.committed[lanes] += 1
         elif left is not None:
@@ -71,32 +70,6 @@ def wgmma(assembler: Assembler) -> Run:
             _end_reads(cohort, products, lanes)
 
     return collective(assembler, None, body)
-
-
-@dataclass(slots=True)
-class Products:
-    """Products of a cohort that may not have completed."""
-
-    fenced: Array
-    """Whether a thread has executed `wgmma.fence`."""
-    committed: Array
-    """Groups that a thread has committed."""
-    done: Array
-    """Groups for which it has waited."""
-    started: dict[str, Array] = field(default_factory=dict[str, Array])
-    """By register: the number of the group with the last product into it."""
-    reads: list[tuple[int, int, int, tuple[Array, Array]]] = field(
-        default_factory=list["tuple[int, int, int, tuple[Array, Array]]"]
-    )
-    """Of products under way: the first thread, the number of its group, the instruction, what they read."""
-
-
-def products_of(cohort: Cohort) -> Products:
-    """The products of a cohort."""
-    if "wgmma" not in cohort.extra:
-        none = np.zeros(cohort.count, np.int64)
-        cohort.extra["wgmma"] = Products(none != 0, none, none.copy())
-    return cast("Products", cohort.extra["wgmma"])
 
 
 def _end_reads(cohort: Cohort, products: Products, lanes: Lanes) -> None:
@@ -127,42 +100,6 @@ def noted_in(reads: list[tuple[Array, Array]]) -> Begun:
     return begun
 
 
-def accumulators_of(instructions: Iterable[FlatInstruction]) -> frozenset[str]:
-    """Registers that products of warp groups write, some time later."""
-    return frozenset(
-        name
-        for op in instructions
-        if op.opcode == "wgmma" and "mma_async" in op.modifiers
-        for name in registers_in(op.operands[0])
-    )
-
-
-def waited_for(assembler: Assembler, accumulators: frozenset[str], run: Run) -> Run:
-    """`run`, after a look whether the products into the registers of the instruction have been waited for."""
-    op = assembler.op
-    named = sorted(accumulators.intersection((*read(op), *written(op))))
-    if op.opcode == "wgmma" or not named:
-        return run
-
-    def checked(cohort: Cohort, lanes: Lanes) -> int | Split | None:
-        products = products_of(cohort)
-        for name in named:
-            started = products.started.get(name)
-            if started is not None and (started[lanes] > products.done[lanes]).any():
-                cohort.launch.finding(
-                    ("accumulator", cohort.pc),
-                    Diagnostic(
-                        "HLO0786",
-                        f"{op.opcode}: {name} is the accumulator of a product that has not been waited for",
-                        place_at(cohort),
-                        help="execute wgmma.commit_group and wgmma.wait_group first",
-                    ),
-                )
-        return run(cohort, lanes)
-
-    return checked
-
-
 def _wrong(cohort: Cohort, message: str) -> HloError:
     return HloError(Diagnostic("HLO0786", f"wgmma: {message}", place_at(cohort)))
 
@@ -189,16 +126,14 @@ def _product(assembler: Assembler) -> Run:
     trans_a = bool(flags[0]) if len(flags) > 1 else False
     finite = assembler.has("satfinite")
     width = BITS.get(type_a, 8)
-    names = list(registers_in(assembler.operands[0]))
+    registers, used = assembler.product_registers, of_product(assembler, shape.group())
 
     def body(cohort: Cohort, lanes: Lanes) -> None:
-        _check(cohort, lanes)
+        products = products_of(cohort, registers)
+        _check(cohort, products, lanes)
+        used.begin(cohort, products, lanes)
         if (trans_a or trans_b) and width != 16:
             raise _wrong(cohort, f"operands of {width} bits cannot be transposed")
-        products = products_of(cohort)
-        for name in names:
-            started = products.started.setdefault(name, np.zeros(cohort.count, np.int64))
-            started[lanes] = products.committed[lanes] + 1
         numbers = sets.indices(lanes)
         first = numbers[:: WARP * WARPS]
 
@@ -237,12 +172,12 @@ def _fragments(total: Array, columns: int) -> Array:
     )
 
 
-def _check(cohort: Cohort, lanes: Lanes) -> None:
+def _check(cohort: Cohort, products: Products, lanes: Lanes) -> None:
     numbers = sets.indices(lanes)
     size = WARP * WARPS
     if len(numbers) % size or (cohort.thread_of[numbers[::size]] % size).any():
         raise _wrong(cohort, "the four warps of a group do not execute it together")
-    if not products_of(cohort).fenced[lanes].all():
+    if not products.fenced[lanes].all():
         cohort.launch.finding(
             ("wgmma", cohort.pc),
             Diagnostic(

@@ -176,7 +176,7 @@ _VECTOR = [
     row(
         "vector.multi_reduction",
         "source, acc=result -> result",
-        " {kind:case.vector.kind}, {source}, {acc} {reduction_dims:i64s}{dict} : {:source} to {:result}",
+        " {kind:case.vector.kind}, {source}, {acc}{dict} {reduction_dims:i64s} : {:source} to {:result}",
         "kind, reduction_dims",
     ),
     row(

@@ -9,24 +9,27 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.lowering.builder import INDEX
-from mlirhlo.lowering.mosaic_gpu.places import Place
+from mlirhlo.lowering.mosaic_gpu.pointers import place_of
 from mlirhlo.lowering.mosaic_gpu.shared import OPERATION
 from mlirhlo.lowering.mosaic_gpu.writer import Writer
 from mlirhlo.mosaic.attributes import integer_of
 
 
 def _initialize(w: Writer, op: Operation) -> Sequence[Any]:
-    place: Place = w.values[op.operands[0]]
+    place = place_of(w, op.operands[0])
     b = w.b
+    start = place.linear((0,) * len(place.kept), b)
     is_first = b.cmpi("eq", b.index(b.thread_id()), b.index(0))
     with w.only(is_first):
         for n in range(integer_of(op, "num_barriers")):
-            b.barrier_init(cast(SSAValue, place.buffer), n, integer_of(op, "arrival_count"))
+            b.barrier_init(
+                cast(SSAValue, place.buffer), b.add(start, n), integer_of(op, "arrival_count")
+            )
     return ()
 
 
 def _arrive(w: Writer, op: Operation) -> Sequence[Any]:
-    place: Place = w.values[op.operands[0]]
+    place = place_of(w, op.operands[0])
     b = w.b
     w.meet()
     at = place.linear((), b)
@@ -45,7 +48,7 @@ def _arrive(w: Writer, op: Operation) -> Sequence[Any]:
 
 
 def _expect(w: Writer, op: Operation) -> Sequence[Any]:
-    place: Place = w.values[op.operands[0]]
+    place = place_of(w, op.operands[0])
     b = w.b
     w.meet()
     with w.only(w.is_leader):
@@ -56,11 +59,11 @@ def _expect(w: Writer, op: Operation) -> Sequence[Any]:
 
 
 def _wait(w: Writer, op: Operation) -> Sequence[Any]:
-    place, parity = (w.values[v] for v in op.operands)
+    place, parity = place_of(w, op.operands[0]), w.values[op.operands[1]]
     b = w.b
     from xdsl.dialects import arith
 
-    number = b.cast(arith.ExtUIOp, parity, i32)
+    number = parity if parity.type == i32 else b.cast(arith.ExtUIOp, parity, i32)
     if w.kernel.launch.cluster_size > 1:
         where = w.address(b.add(b.mul(place.linear((), b), 8), place.offset))
         w.ptx(
@@ -69,7 +72,9 @@ def _wait(w: Writer, op: Operation) -> Sequence[Any]:
             [where, number],
         )
     else:
-        b.barrier_wait(place.buffer, place.linear((), b), b.cast_index(number, INDEX))
+        b.barrier_wait(
+            cast(SSAValue, place.buffer), place.linear((), b), b.cast_index(number, INDEX)
+        )
     return ()
 
 
@@ -78,5 +83,6 @@ OPERATIONS: Mapping[str, OPERATION] = {
     "mosaic_gpu.arrive_expect_tx": _expect,
     "mosaic_gpu.initialize_barrier": _initialize,
     "mosaic_gpu.wait": _wait,
+    "nvvm.mbarrier.try_wait.parity": _wait,
 }
 """What writes each operation."""

@@ -89,7 +89,7 @@ def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
         scratch = writer.scratch_bytes
     launch = kernel.launch
     size = (launch.num_threads * 128, 1, 1)
-    blocks = (launch.blocks, 1, 1)
+    blocks = launch.block_dims
     module = gpu.ModuleOp(StringAttr(kernel.name), Region(Block()))  # type: ignore[arg-type]
     module.body.block.add_ops([*writer.b.globals, function])
     nvvm = to_nvvm(module)
@@ -100,7 +100,7 @@ def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
         size,
         tuple(range(len(kernel.inputs) + len(kernel.results))),
         writer.shared_bytes,
-        (launch.cluster_size, 1, 1),
+        launch.cluster_dims,
         tuple(writer.b.maps),
     )
     return Compiled(device, module, nvvm, llvm, to_ptx(llvm, device), described)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirhlo.dialects.quick import append, create_op, new_block, region_of
-from mlirhlo.lowering.mosaic_gpu.fragments import (
-    Fragment,
-    squeezed,
-)
+from mlirhlo.lowering.builder import INDEX
+from mlirhlo.lowering.mosaic_gpu.fragments import Fragment, squeezed
 from mlirhlo.lowering.mosaic_gpu.shared import OPERATION
 from mlirhlo.lowering.mosaic_gpu.writer import Writer
+from mlirhlo.mosaic.attributes import integers_of
 
 
 def _flat(values: Sequence[Any]) -> list[SSAValue]:
@@ -64,36 +63,72 @@ def _for(w: Writer, op: Operation) -> Sequence[Any]:
     return _rebuilt(initial, made.results)
 
 
+def _ended(w: Writer, op: Operation, region: Region) -> list[Any]:
+    """Writes a region of an operation; its results, as the operation's are held."""
+    if not region.blocks:
+        return []
+    source = region.blocks[0]
+    w.block(source)
+    last: Any = source.last_op
+    found = _carried(w, last.operands) if last is not None else []
+    return [
+        w.held(v, w.layout(r)) if isinstance(v, Fragment) else v
+        for v, r in zip(found, op.results, strict=False)
+    ]
+
+
 def _if(w: Writer, op: Operation) -> Sequence[Any]:
+    then, other = op.regions
+    branches = (lambda: _ended(w, op, then), lambda: _ended(w, op, other))
+    return _branch(w, w.values[op.operands[0]], branches)
+
+
+def _branch(
+    w: Writer, condition: SSAValue, branches: Sequence[Callable[[], Sequence[Any]]]
+) -> Sequence[Any]:
+    """What is written by one or the other."""
     b = w.b
     outer = b.block
     blocks, like = list[Block](), list[Any]()
-    for region in op.regions:
+    for write in branches:
         block = new_block()
         b.block = block
-        if region.blocks:
-            source = region.blocks[0]
-            w.block(source)
-            last: Any = source.last_op
-            like = _carried(w, last.operands)
-            like = [
-                w.held(v, w.layout(r)) if isinstance(v, Fragment) else v
-                for v, r in zip(like, op.results, strict=True)
-            ]
-            append(b.block, create_op(scf.YieldOp, _flat(like)))
-        else:
-            append(b.block, create_op(scf.YieldOp))
+        like = list(write())
+        append(b.block, create_op(scf.YieldOp, _flat(like)))
         blocks.append(block)
     b.block = outer
-    condition = w.values[op.operands[0]]
     types = [r.type for r in _flat(like)]
     made = create_op(scf.IfOp, [condition], types, regions=[region_of(x) for x in blocks])
     append(outer, made)
     return _rebuilt(like, made.results)
 
 
+def _switch(w: Writer, op: Operation) -> Sequence[Any]:
+    """One case after another, as branches within branches."""
+    default, *regions = op.regions
+    cases = integers_of(op, "cases") or ()
+    return _chosen(
+        w, op, w.to_index(w.values[op.operands[0]]), [*zip(cases, regions, strict=True)], default
+    )
+
+
+def _chosen(
+    w: Writer, op: Operation, number: SSAValue, cases: Sequence[Any], default: Region
+) -> Sequence[Any]:
+    if not cases:
+        return _ended(w, op, default)
+    b = w.b
+    (case, region), *rest = cases
+    return _branch(
+        w,
+        b.cmpi("eq", number, b.constant(case, INDEX)),
+        (lambda: _ended(w, op, region), lambda: _chosen(w, op, number, rest, default)),
+    )
+
+
 OPERATIONS: Mapping[str, OPERATION] = {
     "scf.for": _for,
     "scf.if": _if,
+    "scf.index_switch": _switch,
 }
 """What writes each operation."""

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.kernel import MapParameter
 from mlirhlo.lowering.mosaic_gpu.places import Place
+from mlirhlo.lowering.mosaic_gpu.pointers import as_place
 from mlirhlo.lowering.mosaic_gpu.shared import OPERATION, parts_of
 from mlirhlo.lowering.mosaic_gpu.writer import Writer, unfit
 from mlirhlo.mosaic.attributes import integer_of, integers_of
@@ -20,19 +21,17 @@ _MOST_BOX = 256
 """Elements of a box in each dimension."""
 
 
-def _boxes(place: Place) -> tuple[tuple[int, ...], list[tuple[tuple[int, ...], int]]]:
-    """The box of a copy, in the dimensions of shared memory, and for each copy its start there, with bytes."""
+def _boxes(place: Place) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The box of a copy, in the dimensions of shared memory, and for each copy its start there."""
     sizes = place.sizes
     limits = [_MOST_BOX] * len(sizes)
     if place.swizzle:
         limits[-1] = place.swizzle // place.bytes
     box = tuple(_largest(size, limit) for size, limit in zip(sizes, limits, strict=True))
-    found: list[tuple[tuple[int, ...], int]] = [((), 0)]
     starts: list[tuple[int, ...]] = [()]
     for size, part in zip(sizes, box, strict=True):
         starts = [(*s, at) for s in starts for at in range(0, size, part)]
-    found = [(s, 0) for s in starts]
-    return box, found
+    return box, starts
 
 
 def _largest(size: int, limit: int) -> int:
@@ -76,15 +75,17 @@ def _copy(w: Writer, op: Operation, *, is_load: bool) -> None:
     first = [w.to_index(v) for v in parts["indices"]]
     if not is_load:
         w.meet()
-    with w.only(w.is_leader):
-        for start, _ in starts:
+    predicate = parts["predicate"]
+    chosen = w.b.andi(w.is_leader, predicate[0]) if predicate else w.is_leader
+    with w.only(chosen):
+        for start in starts:
             coordinates: list[Index] = list(first)
             for dim, at in zip(kept, start, strict=True):
                 coordinates[dim] = b.add(coordinates[dim], at)
             where = w.address(smem.part(start, range(len(start)), box, b).start_bytes(b))
             numbers = [b.cast_index(b.index(c), i32) for c in reversed(coordinates)]
             if is_load:
-                barrier: Place = parts["barrier"][0]
+                barrier = as_place(w, parts["barrier"][0])
                 at_bytes = b.add(b.mul(barrier.linear((), b), 8), barrier.offset)
                 _bring(w, where, tensor_map, numbers, w.address(at_bytes))
             else:

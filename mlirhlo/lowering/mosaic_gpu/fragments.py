@@ -105,8 +105,12 @@ class Layouts:
         name = op.name
         if name.startswith(("arith.", "math.")):
             self._unite([*op.operands, *op.results])
+        elif name == "mosaic_gpu.optimization_barrier":
+            for row in zip(op.operands, op.results, strict=True):
+                self._unite(row)
         elif name == "vector.shape_cast" or (
-            name == "vector.broadcast" and squeezed(op.operands[0].type)
+            name in ("vector.broadcast", "mosaic_gpu.broadcast_in_dim")
+            and squeezed(op.operands[0].type)
         ):
             self._unite([op.operands[0], op.results[0]])
         elif name == "scf.for":
@@ -114,7 +118,7 @@ class Layouts:
             last: Any = block.last_op
             for row in zip(op.operands[3:], block.args[1:], last.operands, op.results, strict=True):
                 self._unite(row)
-        elif name == "scf.if" and op.results:
+        elif name in ("scf.if", "scf.index_switch") and op.results:
             ends: list[Any] = [region.blocks[0].last_op for region in op.regions]
             for row in zip(op.results, *(end.operands for end in ends), strict=True):
                 self._unite(row)
@@ -127,8 +131,9 @@ def spread_of(op: Operation) -> tuple[int, ...]:
         return ()
     before, after = list(source.get_shape()), list(target.get_shape())
     lead = len(after) - len(before)
+    dims = integers_of(op, "broadcast_dimensions") or range(lead, len(after))
     kept = [dim for dim, size in enumerate(after) if size != 1]
-    return tuple(kept.index(lead + dim) for dim, size in enumerate(before) if size != 1)
+    return tuple(kept.index(dim) for dim, size in zip(dims, before, strict=True) if size != 1)
 
 
 def reduced_dims(op: Operation) -> tuple[int, ...]:
@@ -145,7 +150,7 @@ def _anchors(op: Operation) -> list[tuple[SSAValue, str]]:
         dims = reduced_dims(op)
         if len(source) == 2 and len(dims) == 1 and fits(TILE, source):
             return [(op.results[0], ROW if dims == (1,) else COLUMN)]
-    if op.name == "vector.broadcast":
+    if op.name in ("vector.broadcast", "mosaic_gpu.broadcast_in_dim"):
         dims, target = spread_of(op), squeezed(op.results[0].type)
         if len(dims) == 1 and len(target) == 2 and fits(TILE, target):
             return [(op.operands[0], ROW if dims == (0,) else COLUMN)]

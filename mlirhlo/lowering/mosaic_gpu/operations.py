@@ -9,6 +9,7 @@ from mlirhlo.lowering.mosaic_gpu import (
     control,
     copies,
     others,
+    pointers,
     products,
     references,
     vectors,
@@ -17,7 +18,7 @@ from mlirhlo.lowering.mosaic_gpu.shared import OPERATION
 
 OPERATIONS: Mapping[str, OPERATION] = {
     name: write
-    for family in (barriers, control, copies, others, products, references, vectors)
+    for family in (barriers, control, copies, others, pointers, products, references, vectors)
     for name, write in family.OPERATIONS.items()
 }
 """What writes each operation, by its name."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation
 
+from mlirhlo.lowering.builder import INDEX
 from mlirhlo.lowering.mosaic_gpu.shared import OPERATION
-from mlirhlo.lowering.mosaic_gpu.writer import Writer
+from mlirhlo.lowering.mosaic_gpu.writer import GROUP, Writer
 from mlirhlo.mosaic.attributes import integer_of
 
 
@@ -18,7 +20,31 @@ def _index_cast(w: Writer, op: Operation) -> Sequence[Any]:
 
 
 def _identity(kind: str) -> Callable[[Writer, Operation], Sequence[Any]]:
-    return lambda w, op: [w.b.index(getattr(w.b, kind)())]
+    def write(w: Writer, op: Operation) -> Sequence[Any]:
+        dim = str(op.properties["dimension"]).rpartition(" ")[2].rstrip(">")
+        return [w.b.index(getattr(w.b, kind)(dim))]
+
+    return write
+
+
+def _block_size(w: Writer, op: Operation) -> Sequence[Any]:
+    is_x = "dim x" in str(op.properties["dimension"])
+    return [w.b.constant(w.kernel.launch.num_threads * GROUP if is_x else 1, INDEX)]
+
+
+def _elect(w: Writer, op: Operation) -> Sequence[Any]:
+    """One lane of each warp."""
+    del op
+    text = "{ .reg .pred p; elect.sync _|p, -1; selp.b32 $0, 1, 0, p; }"
+    (number,) = w.ptx(text, results=[i32])
+    return [w.b.cmpi("ne", number, w.b.constant(0, i32))]
+
+
+def _shuffle(w: Writer, op: Operation) -> Sequence[Any]:
+    mask, value, offset, clamp = (w.values[v] for v in op.operands)
+    kind = str(op.properties["kind"]).rpartition(" ")[2].rstrip(">")
+    text = f"shfl.sync.{kind}.b32 $0, $1, $2, $3, $4;"
+    return w.ptx(text, [value, offset, clamp, mask], [value.type])
 
 
 def _text(text: str) -> Callable[[Writer, Operation], Sequence[Any]]:
@@ -66,12 +92,16 @@ def _block_barrier(w: Writer, op: Operation) -> Sequence[Any]:
 OPERATIONS: Mapping[str, OPERATION] = {
     "tpu.assume_multiple": _same,
     "arith.index_cast": _index_cast,
-    "builtin.unrealized_conversion_cast": _same,
     "gpu.block_id": _identity("block_id"),
     "gpu.thread_id": _identity("thread_id"),
+    "gpu.block_dim": _block_size,
+    "arith.index_castui": _index_cast,
+    "nvvm.elect.sync": _elect,
+    "nvvm.shfl.sync": _shuffle,
     "gpu.barrier": _block_barrier,
     "llvm.inline_asm": _meet,
     "mosaic_gpu.async_prefetch": lambda w, op: (),
+    "nvvm.cluster.arrive.relaxed": _text("barrier.cluster.arrive.relaxed.aligned;"),
     "nvvm.cluster.arrive": _text("barrier.cluster.arrive.release.aligned;"),
     "nvvm.cluster.wait": _text("barrier.cluster.wait.acquire.aligned;"),
     "nvvm.fence.mbarrier.init": _fence_init,

@@ -42,6 +42,7 @@ def _slice_smem(w: Writer, op: Operation) -> Sequence[Any]:
     is_barrier = isinstance(type_.element_type, BarrierType)
     element: Any = i64 if is_barrier else type_.element_type
     dims = tuple(range(len(shape)))
+    stated: Any = op.attributes.get("out_transforms")
     return [
         Place(
             "smem",
@@ -53,15 +54,20 @@ def _slice_smem(w: Writer, op: Operation) -> Sequence[Any]:
             shape,
             w.shared_view(offset, element),
             offset,
+            _swizzle(stated.data[0]) if stated is not None else 0,
         )
     ]
 
 
+def _swizzle(transforms: Any) -> int:
+    """Bytes of swizzled rows; 0 for rows that are not."""
+    found = next((one.data for one in transforms.data if isinstance(one, SwizzleAttr)), 0)
+    return 0 if found == 16 else found
+
+
 def _with_transforms(w: Writer, op: Operation) -> Sequence[Any]:
     place: Place = w.values[op.operands[0]]
-    transforms: Any = op.properties["transforms"]
-    swizzle = next((one.data for one in transforms.data if isinstance(one, SwizzleAttr)), 0)
-    return [replace(place, swizzle=swizzle)]
+    return [replace(place, swizzle=_swizzle(op.properties["transforms"]))]
 
 
 def _subview(w: Writer, op: Operation) -> Sequence[Any]:

@@ -186,12 +186,31 @@ def _all(w: Writer, kind: str, source: Fragment) -> Fragment:
     return found if source.layout == COLUMN else _between_warps(w, kind, found)
 
 
+def _reduce_all(w: Writer, op: Operation) -> Sequence[Any]:
+    """All elements of a vector to a scalar."""
+    kind = str(op.properties["kind"]).partition("<")[2].rstrip(">").rpartition(" ")[2]
+    source = w.fragment(op.operands[0])
+    if source.element not in (f32, i32):
+        raise unfit(f"a reduction of {source.element}", "cast to f32 first")
+    (total,) = _all(w, kind, source).registers
+    for start in op.operands[1:]:
+        total = _combine(w, kind, total, w.values[start])
+    return [total]
+
+
+def _same_values(w: Writer, op: Operation) -> Sequence[Any]:
+    return [w.values[v] for v in op.operands]
+
+
 def _cast_layout(w: Writer, op: Operation) -> Sequence[Any]:
     return [w.held(w.values[op.operands[0]], w.layout(op.results[0]))]
 
 
 OPERATIONS: Mapping[str, OPERATION] = {
     "vector.broadcast": _broadcast,
+    "vector.reduction": _reduce_all,
+    "mosaic_gpu.broadcast_in_dim": _broadcast,
+    "mosaic_gpu.optimization_barrier": _same_values,
     "vector.shape_cast": _shape_cast,
     "vector.extract": _extract,
     "vector.multi_reduction": _reduce,

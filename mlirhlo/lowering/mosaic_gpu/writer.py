@@ -76,7 +76,7 @@ class Writer:
     def __init__(self, kernel: Any, scratch: int) -> None:
         self.kernel = kernel
         (function,) = kernel.module.ops
-        self.body: Block = function.body.blocks[0]
+        self.body: Block = kernel.body
         self.layouts = Layouts(self.body)
         flat = [
             MemRefType(
@@ -129,7 +129,7 @@ class Writer:
         self.block(self.body)
         launch = self.kernel.launch
         threads = (launch.num_threads * GROUP, 1, 1)
-        return b.finish_kernel((launch.blocks, 1, 1), threads, (launch.cluster_size, 1, 1))
+        return b.finish_kernel(launch.block_dims, threads, launch.cluster_dims)
 
     def block(self, block: Block) -> Sequence[Any]:
         """Writes the operations of a block; what its terminator has."""

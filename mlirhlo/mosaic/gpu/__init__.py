@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlirhlo.mosaic.gpu.faults import LACKING, not_here
+from mlirhlo.mosaic.gpu.host import imported
 from mlirhlo.mosaic.gpu.kernel import GpuKernel, GpuKernelCall, kernel
 from mlirhlo.mosaic.gpu.layouts import Layout, Replicated, Tiling, layout_cast
 from mlirhlo.mosaic.gpu.memory import (
@@ -202,6 +203,7 @@ __all__ = [
     "emit_pipeline",
     "emit_pipeline_warp_specialized",
     "find_swizzle",
+    "imported",
     "kernel",
     "layout_cast",
     "load",

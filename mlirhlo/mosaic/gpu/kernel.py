@@ -58,6 +58,19 @@ class Launch:
     cluster_names: tuple[str, ...] = ()
     num_threads: int = 1
     thread_name: str | None = None
+    sizes: tuple[int, int, int] | None = None
+    """Blocks by x, y and z, of a launch that does not number them along x."""
+
+    @property
+    def block_dims(self) -> tuple[int, int, int]:
+        """Blocks by x, y and z."""
+        return self.sizes or (self.blocks, 1, 1)
+
+    @property
+    def cluster_dims(self) -> tuple[int, int, int]:
+        """Blocks of a cluster by x, y and z."""
+        x, y, z = self.cluster if self.sizes else (self.cluster_size, 1, 1)
+        return x, y, z
 
     @property
     def cluster_size(self) -> int:
@@ -79,11 +92,24 @@ class GpuKernel:
     inputs: tuple[ShapeDtypeStruct, ...]
     results: tuple[ShapeDtypeStruct, ...]
     launch: Launch
+    maps: tuple[Any, ...] = ()
+    """What the function's last arguments, tensor maps, describe."""
     _compiled: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def as_text(self, form: Any = "pretty", *, debug_info: bool = False) -> str:
         """The module as MLIR prints it."""
         return print_kernel(self.module, form=form, debug_info=debug_info)
+
+    @property
+    def body(self) -> Block:
+        """The code of a block."""
+        (function,) = self.module.ops
+        return function.regions[0].blocks[0]
+
+    @property
+    def is_of_threads(self) -> bool:
+        """Whether it is written for single threads, as JAX lowers kernels, not for warp groups."""
+        return not any(op.name.startswith("mosaic_gpu.") for op in self.body.walk())
 
     def ptx(self, gpu: str = "h100") -> str:
         """The kernel as PTX. Raises `HloError` HLO0758 for what has no code."""

@@ -1,0 +1,136 @@
+"""Modules that JAX writes: read, printed back, and run, by the interpreter and as PTX, as JAX's own PTX is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import DATA, SHARED, needs_shared
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.mosaic import print_kernel
+from mlirhlo.mosaic.decode import read_kernel
+from mlirhlo.mosaic.gpu import GpuKernel, imported
+from mlirhlo.simulator import Machine
+from mlirhlo.simulator.tensor_map import TensorMap
+
+FOLDER = DATA / "mosaic" / "gpu" / "jax"
+SAMPLES = SHARED / "reference" / "mosaic_samples" / "gpu"
+
+
+def softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def product(a: Any, b: Any) -> Any:
+    return a.astype(np.float32) @ b.astype(np.float32)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return softmax(product(q, k.T)) @ v.astype(np.float32)
+
+
+MEANINGS: dict[str, Callable[..., Any]] = {
+    "add_one": lambda x: x + 1,
+    "attn": attention,
+    "matmul": product,
+    "softmax": softmax,
+    "softmax.layouts": softmax,
+    "twowg": lambda x: x + 1,
+}
+
+
+def arrays_of(kernel: GpuKernel) -> list[Any]:
+    random = np.random.default_rng(0)
+    return [random.standard_normal(one.shape).astype(one.dtype) for one in kernel.inputs]
+
+
+def near(found: Any, expected: Any) -> None:
+    wide = np.asarray(expected, np.float64)
+    bound = 2e-3 if found.dtype == np.float16 else 1e-6
+    assert np.abs(found - wide).max() <= bound * max(1, np.abs(wide).max())
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_modules_of_warp_groups_compute_what_they_say(name: str) -> None:
+    text = (FOLDER / f"{name}.mlir").read_text()
+    module = read_kernel(text.encode(), name)
+    assert print_kernel(module, keep_names=False).rstrip() == text.rstrip()
+    kernel = imported(module)
+    arrays = arrays_of(kernel)
+    expected = MEANINGS[name](*arrays)
+    near(kernel.interpret(*arrays)[0], expected)
+    run = kernel.simulate(*arrays)
+    near(run.results[0], expected)
+    assert not run.findings
+
+
+def run_theirs(name: str, blocks: int, parameters: Callable[..., Any], *arrays: Any) -> Any:
+    """The last array after JAX's own PTX of a sample has run on the simulator."""
+    machine = Machine("sm_90a")
+    code = machine.load((SAMPLES / f"{name}.ptx").read_text(), f"{name}.ptx")
+    addresses = [machine.allocate(array.nbytes, "array") for array in arrays]
+    for address, array in zip(addresses, arrays, strict=True):
+        machine.write(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    (entry,) = code.entries
+    given = parameters(*addresses)
+    report = machine.launch(code, entry, (blocks, 1, 1), (128, 1, 1), given, 65544, (1, 1, 1))
+    assert not report.findings
+    last = arrays[-1]
+    return machine.read(addresses[-1], last.nbytes).view(last.dtype).reshape(last.shape)
+
+
+@needs_shared
+def test_ptx_of_jax_adds_one() -> None:
+    x = np.random.default_rng(0).standard_normal(1024).astype(np.float32)
+    theirs = run_theirs(
+        "add_one",
+        4,
+        lambda of, to: [to, TensorMap(of, 4, (1024,), (), (256,), 0).encode()],
+        x,
+        np.zeros_like(x),
+    )
+    ours = imported(read_kernel((FOLDER / "add_one.mlir").read_bytes())).simulate(x)
+    assert np.array_equal(theirs, ours.results[0])
+
+
+@needs_shared
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["before_layout", "before_lowering"])
+def test_the_sample_s_lowered_ptx_computes_what_theirs_does(stage: str) -> None:
+    module = read_kernel((SAMPLES / f"wgmma_matmul.{stage}.mlir").read_bytes(), stage)
+    kernel = imported(module)
+    kernel.launch = replace(kernel.launch, grid=(1, 1, 1), sizes=(1, 1, 1))
+    a, b = arrays_of(kernel)
+
+    def described(address: int, box: tuple[int, ...]) -> bytes:
+        sizes, strides = (64, 8, 8, 64), (1024, 128, 8192)
+        return TensorMap(address, 2, sizes, strides, box, 128).encode()
+
+    theirs = run_theirs(
+        "wgmma_matmul",
+        1,
+        lambda *at: [
+            described(at[0], (64, 8, 1, 16))
+            + described(at[1], (64, 8, 2, 8))
+            + described(at[2], (64, 8, 2, 16))
+        ],
+        a,
+        b,
+        np.zeros_like(a),
+    )
+    run = kernel.simulate(a, b)
+    assert not run.findings
+    tile = np.s_[:128, :128]
+    assert np.array_equal(theirs[tile], run.results[0][tile])
+    near(kernel.interpret(a, b)[0][tile], theirs[tile])
+
+
+def test_modules_that_launch_nothing_are_refused() -> None:
+    with pytest.raises(HloError) as caught:
+        imported(read_kernel(b"module @k {\n}\n", "k.mlir"))
+    assert caught.value.diagnostics[0].code == "HLO0700"

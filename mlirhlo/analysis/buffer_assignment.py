@@ -227,11 +227,13 @@ def _share(
 ) -> list[Placed]:
     """Puts what fits into the results' allocations, the largest first; the others."""
     left: list[Placed] = []
+    firsts = {id(a): [placed.first for placed in a.buffers] for a in outputs}
     for placed in sorted(rest, key=lambda p: (-p.bytes, p.first)):
         large_enough = (a for a in outputs if placed.bytes <= a.bytes)
         for allocation in islice(large_enough, _MOST_OUTPUTS):
             # Those that are there follow each other: only the neighbours can meet it.
-            at = bisect_right(allocation.buffers, placed.first, key=_first)
+            starts = firsts[id(allocation)]
+            at = bisect_right(starts, placed.first)
             if all(
                 placed.last < other.first
                 or other.last < placed.first
@@ -239,14 +241,11 @@ def _share(
                 for other in allocation.buffers[max(at - 2, 0) : at + 2]
             ):
                 allocation.buffers.insert(at, placed)
+                starts.insert(at, placed.first)
                 break
         else:
             left.append(placed)
-    return sorted(left, key=_first)
-
-
-def _first(placed: Placed) -> int:
-    return placed.first
+    return sorted(left, key=lambda p: p.first)
 
 
 def writes_over(one: Placed, other: Placed, computations: Mapping[str, ComputationOp]) -> bool:

@@ -17,7 +17,7 @@ from mlirhlo.analysis.cost.visitor import Options, Visitor, register_rules
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
-__all__ = ["CostAnalysis", "Options", "analyse", "counter"]
+__all__ = ["CostAnalysis", "Options", "analyse", "analyse_each", "counter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +67,14 @@ def analyse(module: ModuleOp, options: Options | None = None) -> CostAnalysis:
     visitor = Visitor(hlo.by_name(), options or Options())
     total = visitor.entry(hlo.entry)
     return CostAnalysis(total.nonzero(), visitor.instructions)
+
+
+def analyse_each(module: ModuleOp, options: Options | None = None) -> Mapping[Instruction, Counts]:
+    """Costs of the instructions that a module runs, as `analyse` has them, without the entry's sum."""
+    register_rules()
+    hlo = HloModule(module)
+    visitor = Visitor(hlo.by_name(), options or Options())
+    visitor.prepare(hlo.entry)
+    for op in hlo.entry.instructions:
+        visitor.instruction(op)
+    return visitor.instructions

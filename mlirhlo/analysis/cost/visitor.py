@@ -120,9 +120,13 @@ class Visitor:
 
     def entry(self, computation: ComputationOp) -> Counts:
         """The sum over the entry computation."""
+        self.prepare(computation)
+        return self.computation(computation)
+
+    def prepare(self, computation: ComputationOp) -> None:
+        """Counts what a computation calls."""
         for callee in self._callees(computation):
             self.called(callee)
-        return self.computation(computation)
 
     def computation(self, computation: ComputationOp) -> Counts:
         """The sum over a computation whose callees are counted."""

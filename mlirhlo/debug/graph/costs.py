@@ -13,7 +13,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.analysis.cost import CostAnalysis, Options, analyse
+from mlirhlo.analysis.cost import CostAnalysis, Options, analyse, analyse_each
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS, Counts
 from mlirhlo.analysis.cost.rules import convolution_flops
 from mlirhlo.debug.graph.calls import config_of
@@ -46,6 +46,12 @@ def analyse_with_libraries(
     Raises `HloError` or `ValueError` for a module that is not whole.
     """
     unknown: set[Instruction] = set()
+    options = Options(custom_call=_counts_of_libraries(unknown), trip_counts=trip_counts)
+    return analyse(module, options), unknown
+
+
+def _counts_of_libraries(unknown: set[Instruction]) -> Callable[[Instruction, Counts], bool]:
+    """Counts a custom call; those that are not known count nothing, and join `unknown`."""
 
     def count(op: Instruction, counts: Counts) -> bool:
         operations = library_operations(cast(CustomCallOp, op))
@@ -56,13 +62,15 @@ def analyse_with_libraries(
             unknown.add(op)
         return True
 
-    return analyse(module, Options(custom_call=count, trip_counts=trip_counts)), unknown
+    return count
 
 
 def costs_of(graph: Graph) -> dict[int, Cost]:
     """Costs by node; empty for a module that is not whole, which is still worth looking at."""
+    unknown: set[Instruction] = set()
     try:
-        analysis, unknown = analyse_with_libraries(graph.module.op)
+        options = Options(custom_call=_counts_of_libraries(unknown))
+        counted = analyse_each(graph.module.op, options)
     except (HloError, ValueError):
         return {}
     inside = [0] * len(graph.computations)
@@ -74,7 +82,7 @@ def costs_of(graph: Graph) -> dict[int, Cost]:
             node = graph.nodes[index]
             count = int(node.op in unknown) + sum(inside[c] for c in node.calls if done[c])
             inside[computation.index] += count
-            counts = analysis.instructions.get(node.op)
+            counts = counted.get(node.op)
             if counts is not None:
                 operations = counts.get(FLOPS) + counts.get(TRANSCENDENTALS)
                 found[index] = Cost(max(operations, 0), max(counts.get(BYTES), 0), count)

@@ -6,8 +6,9 @@ Source of every syntax: HLO text, "Attributes every instruction may carry".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from xdsl.irdl import irdl_attr_definition
@@ -67,8 +68,7 @@ class Metadata:
 
     def __str__(self) -> str:
         parts: list[str] = []
-        for name in _METADATA_FIELDS:
-            value: object = getattr(self, name)
+        for name, value in zip(_METADATA_FIELDS, _metadata_values(self), strict=True):
             if not value:
                 continue
             if isinstance(value, str):
@@ -86,6 +86,7 @@ _FORMER_METADATA_FIELDS = frozenset(
 """Printed by versions before 2025, read and dropped; newer XLA has them in the proto only."""
 
 _METADATA_FIELDS: Mapping[str, object] = {f.name: f.default for f in fields(Metadata)}
+_metadata_values: Callable[[Metadata], tuple[object, ...]] = attrgetter(*_METADATA_FIELDS)
 
 _SIMPLE_FIELDS = [key for key, default in _METADATA_FIELDS.items() if default != ()]
 _NUMBERS = {key for key, default in _METADATA_FIELDS.items() if default == 0}

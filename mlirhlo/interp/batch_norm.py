@@ -69,22 +69,27 @@ def batch_norm_training(op: BatchNormTrainingOp, program: Program) -> Run:
 
 @prepares("batch-norm-grad")
 def batch_norm_grad(op: BatchNormGradOp, program: Program) -> Run:
-    """Gradients of batch-norm-training for operand, scale and offset."""
+    """Gradients of batch-norm-training for operand, scale and offset.
+
+    In the order in which XLA multiplies: sums are scaled, not what they are of, so that a variance of -epsilon,
+    whose reciprocal root is infinite, makes NaN only where a whole sum is 0.
+    """
     epsilon, feature, dtype = _epsilon(op), op.feature_index, element_type(op).dtype
 
     def run(inputs: Sequence[Any], frame: Frame) -> tuple[Array, ...]:
         x, scale, mean, variance, grad = (value.astype(np.float64) for value in inputs)
         axes = _others(x.ndim, feature)
         count = x.size // max(1, x.shape[feature])
-        inverse = _spread(1.0 / np.sqrt(variance + epsilon), x.ndim, feature)
-        normal = (x - _spread(mean, x.ndim, feature)) * inverse
-        grad_scale, grad_offset = (grad * normal).sum(axis=axes), grad.sum(axis=axes)
-        centred = (
-            grad
-            - _spread(grad_offset, x.ndim, feature) / count
-            - normal * _spread(grad_scale, x.ndim, feature) / count
+        inverse = 1.0 / np.sqrt(variance + epsilon)
+        centred = x - _spread(mean, x.ndim, feature)
+        products, grad_offset = (grad * centred).sum(axis=axes), grad.sum(axis=axes)
+        inner = (
+            count * grad
+            - _spread(grad_offset, x.ndim, feature)
+            - centred * _spread(products * (inverse * inverse), x.ndim, feature)
         )
-        grad_operand = _spread(scale, x.ndim, feature) * inverse * centred
+        grad_operand = _spread(scale * inverse / count, x.ndim, feature) * inner
+        grad_scale = products * inverse
         return grad_operand.astype(dtype), grad_scale.astype(dtype), grad_offset.astype(dtype)
 
     return run

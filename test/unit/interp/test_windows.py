@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from interp_support import adder, one, run
+
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.interp import run_module
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
 
 def test_padding_takes_no_part() -> None:
@@ -88,3 +93,32 @@ def test_batch_norm_is_consistent() -> None:
     np.testing.assert_allclose(of_offset, grad.sum(axis=(0, 2)), rtol=1e-4, atol=1e-5)
     # Adding a constant to x changes nothing, so the gradients of a feature add up to zero.
     np.testing.assert_allclose(operand.sum(axis=(0, 2)), np.zeros(3), atol=1e-3)
+
+
+SHAPES = "x = f64[4,3] parameter(0)\n  a = f64[3] parameter(1)\n  b = f64[3] parameter(2)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "f64[4,3] batch-norm-inference(x, a, b, c, d)",
+        "(f64[4,3], f64[3], f64[3]) batch-norm-training(x, a, b)",
+        "(f64[4,3], f64[3], f64[3]) batch-norm-grad(x, a, b, c, g)",
+    ],
+)
+def test_batch_norm_of_special_values_is_what_xla_expands_it_to(line: str) -> None:
+    draw = np.random.default_rng(5)
+    text = (
+        f"ENTRY e {{\n  {SHAPES}\n  c = f64[3] parameter(3)\n  d = f64[3] parameter(4)\n"
+        f"  g = f64[4,3] parameter(5)\n  ROOT r = {line}, epsilon=0.5, feature_index=1\n}}\n"
+    )
+    plain, expanded = parse_module(text), parse_module(text)
+    run_pipeline(expanded, parse_pipeline("batchnorm_expander"))
+    for _ in range(40):
+        shapes = [(4, 3), *[(3,)] * 4, (4, 3)]
+        # A variance of -epsilon has an infinite reciprocal root; differences from a mean are often 0.
+        inputs = [draw.choice([-0.5, 0.0, 0.0, 1.0, 1.0, np.inf], s) for s in shapes]
+        before, after = (run_module(m, inputs) for m in (plain, expanded))
+        as_list = [r if isinstance(r, (list, tuple)) else (r,) for r in (before, after)]
+        for left, right in zip(*as_list, strict=True):
+            np.testing.assert_allclose(left, right, atol=1e-9)

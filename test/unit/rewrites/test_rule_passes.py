@@ -60,14 +60,12 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 "s o m v: T[3]",
                 BATCH.replace("f32", "T"),
                 types=WIDE,
-                positive=True,
             ),
             lines(
                 "x: T[3,2,2]",
                 "s o m v: T[3]",
                 "T[3,2,2] batch-norm-inference(x, s, o, m, v), epsilon=0.5, feature_index=0",
                 types=WIDE,
-                positive=True,
             ),
         ),
         "batch_norm_training": (
@@ -86,7 +84,6 @@ CASES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
                 "g: T[4,3]",
                 "(T[4,3], T[3], T[3]) batch-norm-grad(x, s, m, v, g), epsilon=0.5, feature_index=1",
                 types=WIDE,
-                positive=True,
             ),
         ),
     },

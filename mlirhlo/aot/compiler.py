@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+
 from mlirhlo.aot import elf, runtime_ir
-from mlirhlo.aot.pool import pool_assembly
+from mlirhlo.aot.pool import add_pool
 from mlirhlo.aot.runtime_ir import ALIGNMENT, HEADER_BYTES, Part, Wrapper
 from mlirhlo.aot.signature import Signature, identifier, signature_of
 from mlirhlo.aot.targets import HOST, Variant, variants
@@ -23,6 +25,7 @@ from mlirhlo.lowering import target as targets
 from mlirhlo.lowering.cpu.emit import MAIN, emit_module
 from mlirhlo.lowering.cpu.pipeline import optimize_in_place
 from mlirhlo.lowering.cpu.planner import CpuPlan, plan_module
+from mlirhlo.lowering.llvm_builder import LlvmBuilder
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.lowering.plan.in_memory import physical_bytes
@@ -32,6 +35,7 @@ from mlirhlo.runtime.jit import compile_object
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
 
     from mlirhlo.aot.config import Config
 
@@ -237,13 +241,16 @@ def _joined(
     """All of a program as one text, in which only what the header declares is seen from outside."""
     llvm: Any = importlib.import_module("llvmlite.binding")
     parallel = any("@mlirhlo_parallel_for(" in one.text for one in lowered)
-    pool = pool_assembly(wrapper, parallel=parallel)
-    mark = hashlib.sha256(f"{pool} {wrapper.triple}".encode()).hexdigest()[:8]
-    around = runtime_ir.assembly(wrapper)
+    pool = LlvmBuilder(attributes := _attributes(chosen[-1]))
+    add_pool(pool, wrapper, parallel=parallel)
+    text = print_llvm(pool.module())
+    mark = hashlib.sha256(f"{text} {wrapper.triple}".encode()).hexdigest()[:8]
+    shared = _parsed(llvm, text, wrapper.triple)
+    around = LlvmBuilder(attributes)
+    runtime_ir.add_wrapper(around, wrapper)
     if any("bfloat" in one.text for one in lowered):
-        around += runtime_ir.TO_BF16
-    base = _parsed(llvm, around, chosen[-1], wrapper.triple)
-    shared = _parsed(llvm, pool, chosen[-1], wrapper.triple)
+        runtime_ir.add_to_bf16(around)
+    base = _parsed(llvm, print_llvm(around.module()), wrapper.triple)
     names = [v.name for v in (*shared.functions, *shared.global_variables) if not v.is_declaration]
     base.link_in(shared)
     for number, one in enumerate(lowered):
@@ -272,13 +279,14 @@ def _joined(
     )
 
 
-def _parsed(llvm: Any, text: str, variant: Variant, triple: str) -> Any:
-    """Assembly of ours for the least of the processors."""
-    attributes = " ".join(f'"{k}"="{v}"' for k, v in variant.attributes.items())
-    if variant.level:
-        # The processor is not known yet.
-        attributes = '"target-cpu"="x86-64"'
-    text = re.sub(r"^(define [^{]*\)) \{$", rf"\1 {attributes} {{", text, flags=re.MULTILINE)
+def _attributes(variant: Variant) -> Sequence[Attribute]:
+    """LLVM's attributes of our own functions, for the least of the processors."""
+    # Where there are several, the processor is not known yet.
+    attributes = {"target-cpu": "x86-64"} if variant.level else variant.attributes
+    return [ArrayAttr([StringAttr(k), StringAttr(v)]) for k, v in attributes.items()]
+
+
+def _parsed(llvm: Any, text: str, triple: str) -> Any:
     module = llvm.parse_assembly(text)
     module.triple = triple
     return module

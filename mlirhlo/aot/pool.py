@@ -1,4 +1,4 @@
-"""LLVM assembly of the threads that run the parallel loops of modules compiled ahead of time.
+"""The threads that run the parallel loops of modules compiled ahead of time.
 
 One pool serves all modules of a program; generated code calls it through a hook, so that a caller may bring a pool
 of its own. On systems without futexes loops run on the calling thread.
@@ -6,199 +6,159 @@ of its own. On systems without futexes loops run on the calling thread.
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import i8, i32, i64
+
 from mlirhlo.aot.runtime_ir import Wrapper
+from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 from mlirhlo.lowering.loops_to_llvm.memory import STOP
+from mlirhlo.lowering.loops_to_llvm.parallel import PARALLEL_FOR
 from mlirhlo.runtime import threads_ir
 
 _FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
 """Of a machine: the number of the system call, and the intrinsic that pauses a thread that waits."""
-
-
-def pool_assembly(wrapper: Wrapper, *, parallel: bool) -> str:
-    """What all modules in a program share: the threads, and the flag that generated loops look at."""
-    stop = f"@{STOP} = global i8 0, align 64\n"
-    if not parallel:
-        return stop + _NO_POOL
-    local = "" if wrapper.triple.startswith("wasm") else "thread_local "
-    hook = _HOOK.replace("thread_local ", local)
-    number, pause = _FUTEX.get(wrapper.machine, (0, ""))
-    if not wrapper.is_linux or not number:
-        return stop + hook + _SERIAL
-    text = threads_ir.assembly(number, pause, wrapper.machine)
-    text = text.replace(f"@{STOP} = external global i8, align 1\n", "")
-    return stop + text.replace("@mlirhlo_parallel_for(", "@pool_parallel_for(") + hook + _PREPARE
-
-
-_NO_POOL = """
-define ptr @set_pool(ptr %pool) {
-  ret ptr null
-}
-define void @set_threads(i32 %count) {
-  ret void
-}
-"""
-
-_HOOK = """
-; Of the thread: what runs its parallel loops, { ptr pool, ptr run, i32 threads }; null for the process's pool.
-@hook = thread_local global ptr null, align 8
-@alone = constant { ptr, ptr, i32 } { ptr null, ptr null, i32 1 }, align 8
-
-define ptr @set_pool(ptr %pool) {
-  %before = load ptr, ptr @hook
-  store ptr %pool, ptr @hook
-  ret ptr %before
-}
-
-; One range of a job { kernel, args, n, parts }; parallel loops inside it run where they are.
-define void @task(ptr %job, i64 %w) {
-  %before = load ptr, ptr @hook
-  store ptr @alone, ptr @hook
-  %kernel = load ptr, ptr %job
-  %args_at = getelementptr i64, ptr %job, i64 1
-  %args = load ptr, ptr %args_at
-  %n_at = getelementptr i64, ptr %job, i64 2
-  %n = load i64, ptr %n_at
-  %parts_at = getelementptr i64, ptr %job, i64 3
-  %parts = load i64, ptr %parts_at
-  %a = mul i64 %n, %w
-  %begin = udiv i64 %a, %parts
-  %w1 = add i64 %w, 1
-  %b = mul i64 %n, %w1
-  %end = udiv i64 %b, %parts
-  call void %kernel(ptr %args, i64 %begin, i64 %end, i64 %w)
-  store ptr %before, ptr @hook
-  ret void
-}
-
-define void @mlirhlo_parallel_for(ptr %kernel, ptr %args, i64 %n, i64 %most) {
-entry:
-  %hook = load ptr, ptr @hook
-  %own = icmp eq ptr %hook, null
-  br i1 %own, label %process, label %given
-process:
-  call void @pool_prepare()
-  call void @pool_parallel_for(ptr %kernel, ptr %args, i64 %n, i64 %most)
-  ret void
-given:
-  %threads_at = getelementptr i64, ptr %hook, i64 2
-  %threads_32 = load i32, ptr %threads_at
-  %threads = sext i32 %threads_32 to i64
-  %few = icmp slt i64 %n, %most
-  %limit = select i1 %few, i64 %n, i64 %most
-  %several = mul i64 %threads, 4
-  %much = icmp sge i64 %limit, %several
-  %shared = icmp sgt i64 %threads, 1
-  %cuts = and i1 %much, %shared
-  %wished = select i1 %cuts, i64 %several, i64 %threads
-  %enough = icmp slt i64 %limit, %wished
-  %parts = select i1 %enough, i64 %limit, i64 %wished
-  %alone = icmp sle i64 %parts, 1
-  br i1 %alone, label %here, label %there
-here:
-  call void %kernel(ptr %args, i64 0, i64 %n, i64 0)
-  ret void
-there:
-  %job = alloca [4 x i64], align 8
-  store ptr %kernel, ptr %job
-  %args_at = getelementptr i64, ptr %job, i64 1
-  store ptr %args, ptr %args_at
-  %n_at = getelementptr i64, ptr %job, i64 2
-  store i64 %n, ptr %n_at
-  %parts_at = getelementptr i64, ptr %job, i64 3
-  store i64 %parts, ptr %parts_at
-  %pool = load ptr, ptr %hook
-  %run_at = getelementptr i64, ptr %hook, i64 1
-  %run = load ptr, ptr %run_at
-  call void %run(ptr %pool, ptr @task, ptr %job, i64 %parts)
-  ret void
-}
-"""
-
-_SERIAL = """
-define void @pool_prepare() {
-  ret void
-}
-define void @set_threads(i32 %count) {
-  ret void
-}
-define void @pool_parallel_for(ptr %kernel, ptr %args, i64 %n, i64 %most) {
-entry:
-  %some = icmp sgt i64 %n, 0
-  br i1 %some, label %run, label %out
-run:
-  call void %kernel(ptr %args, i64 0, i64 %n, i64 0)
-  br label %out
-out:
-  ret void
-}
-"""
-
+_KERNEL = [POINTER, POINTER, i64, i64]
+"""Of `parallel_for`: a kernel, its arguments, the rounds, and the most ranges they may be cut into."""
+_JOB = ("kernel", "args", "n", "parts")
+"""Words of a job that threads of others run."""
 _MASK_WORDS = 16
-_PREPARE = f"""
-@prepared = global i32 0, align 4
-@omp_num_threads = constant [16 x i8] c"OMP_NUM_THREADS\\00", align 1
-@llvm.global_dtors = appending global [1 x {{ i32, ptr, ptr }}]
-  [{{ i32, ptr, ptr }} {{ i32 65535, ptr @pool_stop, ptr null }}]
-declare ptr @getenv(ptr)
-declare i32 @atoi(ptr)
-declare i32 @sched_getaffinity(i32, i64, ptr)
-declare i32 @pthread_atfork(ptr, ptr, ptr)
-declare i64 @llvm.ctpop.i64(i64)
-declare i32 @llvm.smax.i32(i32, i32)
-declare i32 @llvm.smin.i32(i32, i32)
+"""Of the set of processors that a process may use."""
 
-define void @set_threads(i32 %count) {{
-  %low = call i32 @llvm.smax.i32(i32 %count, i32 1)
-  %number = call i32 @llvm.smin.i32(i32 %low, i32 {threads_ir.MAX_THREADS})
-  %first = cmpxchg ptr @prepared, i32 0, i32 1 acq_rel acquire
-  store atomic i32 %number, ptr @threads monotonic, align 4
-  ret void
-}}
 
-; As many threads as OMP_NUM_THREADS says, or as processors that the process may use.
-define void @pool_prepare() {{
-entry:
-  %done = load atomic i32, ptr @prepared acquire, align 4
-  %is_done = icmp ne i32 %done, 0
-  br i1 %is_done, label %out, label %claim
-claim:
-  %claimed = cmpxchg ptr @prepared, i32 0, i32 1 acq_rel acquire
-  %mine = extractvalue {{ i32, i1 }} %claimed, 1
-  br i1 %mine, label %ask, label %out
-ask:
-  %f = call i32 @pthread_atfork(ptr null, ptr null, ptr @pool_forget)
-  %text = call ptr @getenv(ptr @omp_num_threads)
-  %unset = icmp eq ptr %text, null
-  br i1 %unset, label %system, label %read
-read:
-  %said = call i32 @atoi(ptr %text)
-  %sane = icmp sgt i32 %said, 0
-  br i1 %sane, label %set, label %system
-system:
-  %mask = alloca [{_MASK_WORDS} x i64], align 8
-  store [{_MASK_WORDS} x i64] zeroinitializer, ptr %mask
-  %e = call i32 @sched_getaffinity(i32 0, i64 {8 * _MASK_WORDS}, ptr %mask)
-  br label %count
-count:
-  %i = phi i64 [ 0, %system ], [ %i1, %count ]
-  %sum = phi i64 [ 0, %system ], [ %sum1, %count ]
-  %at = getelementptr i64, ptr %mask, i64 %i
-  %word = load i64, ptr %at
-  %bits = call i64 @llvm.ctpop.i64(i64 %word)
-  %sum1 = add i64 %sum, %bits
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, {_MASK_WORDS}
-  br i1 %more, label %count, label %counted
-counted:
-  %processors = trunc i64 %sum1 to i32
-  br label %set
-set:
-  %wanted = phi i32 [ %said, %read ], [ %processors, %counted ]
-  %low = call i32 @llvm.smax.i32(i32 %wanted, i32 1)
-  %number = call i32 @llvm.smin.i32(i32 %low, i32 {threads_ir.MAX_THREADS})
-  store atomic i32 %number, ptr @threads monotonic, align 4
-  br label %out
-out:
-  ret void
-}}
-"""
+def add_pool(m: LlvmBuilder, wrapper: Wrapper, *, parallel: bool) -> None:
+    """Adds what all modules in a program share: the threads, and the flag that generated loops read."""
+    m.variable(STOP, i8, alignment=64, linkage="external")
+    if not parallel:
+        m.function("set_pool", [POINTER], POINTER, is_public=True).ret(0)
+        m.function("set_threads", [i32], is_public=True).ret()
+        return
+    number, pause = _FUTEX.get(wrapper.machine, (0, ""))
+    if wrapper.is_linux and number:
+        threads_ir.add_pool(m, number, pause, wrapper.machine, name="pool_parallel_for")
+        _add_set_threads(m)
+        _add_prepare(m)
+    else:
+        _add_serial(m)
+    _add_hook(m, is_thread_local=not wrapper.triple.startswith("wasm"))
+
+
+def _add_hook(m: LlvmBuilder, *, is_thread_local: bool) -> None:
+    """What runs the parallel loops of a thread: { ptr pool, ptr run, i32 threads }; null for the process's pool."""
+    m.variable("hook", POINTER, linkage="external", is_thread_local=is_thread_local)
+    m.variable("alone", array_of(3, i64), [0, 0, 1], linkage="external", is_constant=True)
+    f = m.function("set_pool", [POINTER], POINTER, is_public=True)
+    before = f.address("hook").load(POINTER)
+    f.address("hook").store(f.arguments[0])
+    f.ret(before)
+    _add_task(m)
+    _add_parallel_for(m)
+
+
+def _add_task(m: LlvmBuilder) -> None:
+    """`task(job, number)`: one range of a job; parallel loops inside it run on the thread they are on."""
+    f = m.function("task", [POINTER, i64], is_public=True)
+    job, number = f.arguments
+    hook = f.address("hook")
+    before = hook.load(POINTER)
+    hook.store(f.address("alone"))
+    kernel, args = (job.item(POINTER, word) for word in range(2))
+    n, parts = (job.item(i64, word) for word in range(2, 4))
+    f.call_pointer(kernel, args, n * number // parts, n * (number + 1) // parts, number)
+    hook.store(before)
+    f.ret()
+
+
+def _add_parallel_for(m: LlvmBuilder) -> None:
+    f = m.function(PARALLEL_FOR, _KERNEL, is_public=True)
+    kernel, args, n, most = f.arguments
+    hook = f.address("hook").load(POINTER)
+    with f.if_(hook.cmp("eq", 0)):
+        f.call("pool_prepare")
+        f.call("pool_parallel_for", *f.arguments)
+        f.ret()
+    threads = hook.item(i32, 4).to(i64, signed=True)
+    limit, several = n.cmp("slt", most).select(n, most), threads * 4
+    cuts = limit.cmp("sge", several) & threads.cmp("sgt", 1)
+    count = cuts.select(several, threads)
+    parts = limit.cmp("slt", count).select(limit, count)
+    with f.if_(parts.cmp("sle", 1)):
+        f.call_pointer(kernel, args, 0, n, 0)
+        f.ret()
+    job = f.stack(i64, len(_JOB))
+    for word, value in enumerate((kernel, args, n, parts)):
+        job.at(i64, word).store(value)
+    run = hook.item(POINTER, 1)
+    f.call_pointer(run, hook.load(POINTER), f.address("task"), job, parts)
+    f.ret()
+
+
+def _add_serial(m: LlvmBuilder) -> None:
+    m.function("pool_prepare", is_public=True).ret()
+    m.function("set_threads", [i32], is_public=True).ret()
+    f = m.function("pool_parallel_for", _KERNEL, is_public=True)
+    kernel, args, n, _ = f.arguments
+    with f.if_(n.cmp("sgt", 0)):
+        f.call_pointer(kernel, args, 0, n, 0)
+    f.ret()
+
+
+def _set_count(f: LlvmFunction, count: Value) -> None:
+    low = f.intrinsic("llvm.smax", count, f.value(1, i32), output=i32)
+    number = f.intrinsic("llvm.smin", low, f.value(threads_ir.MAX_THREADS, i32), output=i32)
+    f.address("threads").store(number, "monotonic")
+
+
+def _claim(f: LlvmFunction) -> Value:
+    """Whether this is the first to say how many threads there are."""
+    zero, one = f.value(0, i32), f.value(1, i32)
+    return f.address("prepared").replace(zero, one, "acq_rel", "acquire")
+
+
+def _add_set_threads(m: LlvmBuilder) -> None:
+    m.variable("prepared", i32, alignment=4, linkage="external")
+    f = m.function("set_threads", [i32], is_public=True)
+    _claim(f)
+    _set_count(f, f.arguments[0])
+    f.ret()
+
+
+def _add_prepare(m: LlvmBuilder) -> None:
+    """`pool_prepare()`: as many threads as OMP_NUM_THREADS says, or as processors that the process may use."""
+    name = b"OMP_NUM_THREADS\0"
+    m.variable("omp_num_threads", array_of(len(name), i8), name, alignment=1, is_constant=True)
+    m.at_exit("pool_stop")
+    m.external("getenv", [POINTER], POINTER)
+    m.external("atoi", [POINTER], i32)
+    m.external("pthread_atfork", [POINTER] * 3, i32)
+    _add_processors(m)
+    f = m.function("pool_prepare", is_public=True)
+    out, system = f.label(), f.label()
+    f.jump_if(f.address("prepared").load(i32, "acquire").cmp("ne", 0), out)
+    f.jump_unless(_claim(f), out)
+    f.call("pthread_atfork", f.null, f.null, f.address("pool_forget"))
+    text = f.call("getenv", f.address("omp_num_threads"))
+    f.jump_if(text.cmp("eq", 0), system)
+    count = f.call("atoi", text)
+    f.jump_unless(count.cmp("sgt", 0), system)
+    _set_count(f, count)
+    f.jump(out)
+    f.place(system)
+    _set_count(f, f.call("processors"))
+    f.place(out)
+    f.ret()
+
+
+def _add_processors(m: LlvmBuilder) -> None:
+    """`processors()`: how many the process may use; 0 where the system does not say."""
+    m.external("sched_getaffinity", [i32, i64, POINTER], i32)
+    f = m.function("processors", [], i32)
+    mask = f.stack(i64, _MASK_WORDS)
+    for index in range(_MASK_WORDS):
+        mask.at(i64, index).store(0)
+    f.call("sched_getaffinity", 0, 8 * _MASK_WORDS, mask)
+    with f.loop(0, 0) as loop:
+        word, total = loop.values
+        loop.leave_unless(word.cmp("ult", _MASK_WORDS), total)
+        bits = f.intrinsic("llvm.ctpop", mask.item(i64, word), output=i64)
+        loop.next(word + 1, total + bits)
+    (total,) = loop.results
+    f.ret(total.to(i32))

@@ -1,6 +1,6 @@
-"""LLVM assembly that stands around a module compiled ahead of time: `NAME_run` and what it needs.
+"""The code around a module compiled ahead of time: `NAME_run` and what it needs.
 
-`NAME_run(arguments, results, arena, pool)` checks what it is given, chooses the variant that the processor
+`NAME_run(arguments, results, arena, pool)` checks its arguments, chooses the variant that the processor
 can run, and calls it under the modes of floating point that generated code counts on. It returns a status,
 whose text is `NAME_error(status)`: data of the object. Parallel loops of generated code run on the threads of
 `pool`, or where that is null on those of a pool of the process, which is code in the object (`pool.py`).
@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+
+from xdsl.dialects.builtin import bf16, f32, i8, i16, i32, i64
+from xdsl.dialects.llvm import LLVMStructType
 
 from mlirhlo.aot.signature import Signature
-from mlirhlo.runtime.run_ir import run_main
+from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
+from mlirhlo.runtime.run_ir import add_run_main
 
 DONE, NO_ARENA, NO_PROCESSOR, NO_WEIGHTS, BAD_WEIGHTS, FIRST_LEAF = range(6)
 """Status of a run; from `FIRST_LEAF` on: an argument or result, by number, that is null."""
@@ -71,152 +76,96 @@ class Wrapper:
         ]
 
 
-def assembly(wrapper: Wrapper) -> str:
-    """The functions of one module that its header declares."""
-    parts = [_MISSING, _constants(wrapper), run_main(wrapper.machine), _choose(wrapper)]
+def add_wrapper(m: LlvmBuilder, wrapper: Wrapper) -> None:
+    """Adds the functions of one module that its header declares."""
+    for part in wrapper.parts:
+        m.external(part.entry, [POINTER] * 3)
+    m.external("set_pool", [POINTER], POINTER)
+    add_run_main(m, wrapper.machine)
+    _add_error(m, wrapper)
+    _add_missing(m)
+    _add_choose(m, wrapper)
+    _add_variant(m, wrapper)
     if wrapper.weights_header:
-        parts.append(_load_weights(wrapper))
-    parts.append(_run(wrapper))
-    return "\n".join(parts)
+        _add_load_weights(m, wrapper)
+    for number, part in enumerate(wrapper.parts):
+        _add_variant_run(m, wrapper, number, part)
+    _add_run(m, wrapper)
 
 
-TO_BF16 = """
-; What LLVM calls to round to bf16, and libraries of compilers before GCC 13 lack.
-define bfloat @__truncsfbf2(float %x) {
-  %bits = bitcast float %x to i32
-  %high = lshr i32 %bits, 16
-  %odd = and i32 %high, 1
-  %half = add i32 %odd, 32767
-  %sum = add i32 %bits, %half
-  %quiet = or i32 %bits, 4194304
-  %nan = fcmp uno float %x, %x
-  %chosen = select i1 %nan, i32 %quiet, i32 %sum
-  %shifted = lshr i32 %chosen, 16
-  %short = trunc i32 %shifted to i16
-  %result = bitcast i16 %short to bfloat
-  ret bfloat %result
-}
-"""
+def add_to_bf16(m: LlvmBuilder) -> None:
+    """Adds what LLVM calls to round to bf16, and libraries of compilers before GCC 13 lack."""
+    f = m.function("__truncsfbf2", [f32], bf16, is_public=True)
+    (x,) = f.arguments
+    bits = x.bitcast(i32)
+    rounded = bits + (((bits >> 16) & 1) + 0x7FFF)
+    is_nan = (bits & 0x7FFF_FFFF).cmp("ugt", 0x7F80_0000)
+    chosen = is_nan.select(bits | 0x40_0000, rounded)
+    f.ret((chosen >> 16).to(i16).bitcast(bf16))
 
 
-def _bytes(data: bytes) -> str:
-    return "".join(f"\\{byte:02x}" for byte in data)
+def _add_texts(m: LlvmBuilder, name: str, texts: Sequence[str]) -> None:
+    """Adds constants `name`, texts side by side, and `name_at`, where each begins."""
+    encoded = [text.encode() + b"\0" for text in texts]
+    data = b"".join(encoded)
+    starts = list(accumulate(map(len, encoded[:-1]), initial=0))
+    m.variable(name, array_of(len(data), i8), data, alignment=1, is_constant=True)
+    m.variable(f"{name}_at", array_of(len(starts), i32), starts, alignment=4, is_constant=True)
 
 
-def _constants(w: Wrapper) -> str:
-    lines: list[str] = []
-    texts = [m.encode() + b"\0" for m in w.messages]
-    for number, text in enumerate(texts):
-        lines.append(
-            f'@message_{number} = internal constant [{len(text)} x i8] c"{_bytes(text)}", align 1'
-        )
-    names = ", ".join(f"ptr @message_{number}" for number in range(len(texts)))
-    lines.append(f"@messages = internal constant [{len(texts)} x ptr] [{names}], align 8")
-    for number, part in enumerate(w.parts):
-        text = part.name.encode() + b"\0"
-        lines.append(
-            f'@variant_{number} = internal constant [{len(text)} x i8] c"{_bytes(text)}", align 1'
-        )
-        lines.append(f"declare void @{part.entry}(ptr, ptr, ptr)")
-    return "\n".join(
-        [
-            *lines,
-            f"""
-define ptr @{w.name}_error(i32 %status) {{
-entry:
-  %known = icmp ult i32 %status, {len(texts)}
-  %number = select i1 %known, i32 %status, i32 0
-  %wide = zext i32 %number to i64
-  %at = getelementptr ptr, ptr @messages, i64 %wide
-  %text = load ptr, ptr %at
-  ret ptr %text
-}}
-""",
-        ]
-    )
+def _text(f: LlvmFunction, name: str, number: Value) -> Value:
+    """The text of a number, which is known to be one."""
+    return f.address(name).at(i8, f.address(f"{name}_at").item(i32, number.to(i64)).to(i64))
 
 
-_MISSING = """
-; The number of the first null pointer, or of all pointers.
-define internal i64 @missing(ptr %pointers, i64 %count) {
-entry:
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %i1, %next ]
-  %more = icmp ult i64 %i, %count
-  br i1 %more, label %read, label %out
-read:
-  %at = getelementptr ptr, ptr %pointers, i64 %i
-  %pointer = load ptr, ptr %at
-  %null = icmp eq ptr %pointer, null
-  br i1 %null, label %out, label %next
-next:
-  %i1 = add i64 %i, 1
-  br label %look
-out:
-  ret i64 %i
-}
-"""
+def _add_error(m: LlvmBuilder, w: Wrapper) -> None:
+    """`NAME_error(status)`: the text of a status; an unknown one has none."""
+    texts = w.messages
+    _add_texts(m, "messages", texts)
+    f = m.function(f"{w.name}_error", [i32], POINTER, is_public=True)
+    (status,) = f.arguments
+    f.ret(_text(f, "messages", status.cmp("ult", len(texts)).select(status, 0)))
 
 
-def _choose(w: Wrapper) -> str:
-    """`@choose`: number of the variant to run, one more than the last where there is none."""
-    last = len(w.parts)
+def _add_missing(m: LlvmBuilder) -> None:
+    """`missing(pointers, count)`: the index of the first null pointer, or their count."""
+    f = m.function("missing", [POINTER, i64], i64)
+    pointers, count = f.arguments
+    with f.count(count) as index, f.if_(pointers.item(POINTER, index).cmp("eq", 0)):
+        f.ret(index)
+    f.ret(count)
+
+
+def _add_choose(m: LlvmBuilder, w: Wrapper) -> None:
+    """`choose()`: number of the variant to run, one more than the last where there is none."""
     if not any(part.level for part in w.parts):
-        return f"{_NO_LEVEL}{_variant(w)}"
-    lines = [f"  %v0 = add i32 {last}, 0"]
-    for step, number in enumerate(reversed(range(last))):
+        m.function("choose", [], i32).ret(0)
+        return
+    _add_level(m)
+    m.variable("chosen", i32, alignment=4)
+    f = m.function("choose", [], i32)
+    chosen, known = f.address("chosen"), f.label(i32)
+    before = chosen.load(i32, "monotonic")
+    f.jump_if(before.cmp("ne", 0), known, before)
+    level = f.call("level")
+    number = f.value(len(w.parts), i32)
+    for candidate in reversed(range(len(w.parts))):
         # The most capable variants are the first.
-        lines.append(f"  %can{step} = icmp sge i32 %level, {w.parts[number].level}")
-        lines.append(f"  %v{step + 1} = select i1 %can{step}, i32 {number}, i32 %v{step}")
-    body = "\n".join(lines)
-    return f"""{_LEVEL}
-@chosen = internal global i32 0, align 4
-define internal i32 @choose() {{
-entry:
-  %known = load atomic i32, ptr @chosen monotonic, align 4
-  %is_known = icmp ne i32 %known, 0
-  br i1 %is_known, label %out, label %find
-find:
-  %level = call i32 @level()
-{body}
-  %word = add i32 %v{last}, 1
-  store atomic i32 %word, ptr @chosen monotonic, align 4
-  br label %out
-out:
-  %result = phi i32 [ %known, %entry ], [ %word, %find ]
-  %number = sub i32 %result, 1
-  ret i32 %number
-}}
-{_variant(w)}"""
+        can_run = level.cmp("sge", w.parts[candidate].level)
+        number = can_run.select(f.value(candidate, i32), number)
+    chosen.store(number + 1, "monotonic")
+    (word,) = f.place(known, number + 1)
+    f.ret(word - 1)
 
 
-_NO_LEVEL = """
-define internal i32 @choose() {
-  ret i32 0
-}
-"""
-
-
-def _variant(w: Wrapper) -> str:
-    cases = " ".join(f"i32 {n}, label %case{n}" for n in range(len(w.parts)))
-    blocks = "\n".join(f"case{n}:\n  ret ptr @variant_{n}" for n in range(len(w.parts)))
-    return f"""
-define ptr @{w.name}_variant() {{
-entry:
-  %number = call i32 @choose()
-  switch i32 %number, label %none [ {cases} ]
-{blocks}
-none:
-  ret ptr null
-}}
-"""
-
-
-_CPUID = (
-    "call {{ i32, i32, i32, i32 }} asm sideeffect "
-    '"cpuid", "={{ax}},={{bx}},={{cx}},={{dx}},{{ax}},{{cx}},~{{dirflag}},~{{fpsr}},~{{flags}}"(i32 {leaf}, i32 0)'
-)
+def _add_variant(m: LlvmBuilder, w: Wrapper) -> None:
+    """`NAME_variant()`: the name of the variant that runs here, or null."""
+    _add_texts(m, "variants", [part.name for part in w.parts])
+    f = m.function(f"{w.name}_variant", [], POINTER, is_public=True)
+    number = f.call("choose")
+    with f.if_(number.cmp("ult", len(w.parts))):
+        f.ret(_text(f, "variants", number))
+    f.ret(0)
 
 
 def _mask(*bits: int) -> int:
@@ -227,192 +176,121 @@ _OF_V2 = _mask(0, 9, 13, 19, 20, 23)
 _OF_V3 = _mask(12, 22, 27, 28, 29)
 _WIDE_V3, _LZCNT, _SAVED_V3 = _mask(3, 5, 8), _mask(5), 0x06
 _WIDE_V4, _SAVED_V4 = _mask(16, 17, 28, 30, 31), 0xE6
+_CPUID = "={ax},={bx},={cx},={dx},{ax},{cx},~{dirflag},~{fpsr},~{flags}"
+_XGETBV = "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}"
+_EXTENDED = 0x8000_0001 - (1 << 32)
+"""The leaf of `cpuid` that has LZCNT."""
 
 
-def _has(name: str, value: str, mask: int, before: str) -> str:
-    return f"""  %{name}_bits = and i32 {value}, {mask}
-  %{name}_all = icmp eq i32 %{name}_bits, {mask}
-  %{name} = and i1 %{name}_all, {before}"""
+def _cpuid(f: LlvmFunction, leaf: int) -> Value:
+    result = LLVMStructType.from_type_list([i32] * 4)
+    return f.assembly("cpuid", _CPUID, result, f.value(leaf, i32), f.value(0, i32))
 
 
-_XGETBV = 'asm sideeffect "xgetbv", "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}"(i32 0)'
-
-_LEVEL = f"""
-; The level of x86-64 that processor and system have: 1 to 4.
-define internal i32 @level() {{
-entry:
-  %r0 = {_CPUID.format(leaf=0)}
-  %most = extractvalue {{ i32, i32, i32, i32 }} %r0, 0
-  %has7 = icmp uge i32 %most, 7
-  %r1 = {_CPUID.format(leaf=1)}
-  %c1 = extractvalue {{ i32, i32, i32, i32 }} %r1, 2
-{_has("v2", "%c1", _OF_V2, "true")}
-{_has("may", "%c1", _OF_V3, "%v2")}
-  %goes = and i1 %may, %has7
-  br i1 %goes, label %wide, label %narrow
-narrow:
-  %low = select i1 %v2, i32 2, i32 1
-  ret i32 %low
-wide:
-  %r7 = {_CPUID.format(leaf=7)}
-  %b7 = extractvalue {{ i32, i32, i32, i32 }} %r7, 1
-  %rx = {_CPUID.format(leaf=-2147483647)}
-  %cx = extractvalue {{ i32, i32, i32, i32 }} %rx, 2
-  %saved = call {{ i32, i32 }} {_XGETBV}
-  %s = extractvalue {{ i32, i32 }} %saved, 0
-{_has("a", "%b7", _WIDE_V3, "true")}
-{_has("b", "%cx", _LZCNT, "%a")}
-{_has("v3", "%s", _SAVED_V3, "%b")}
-{_has("d", "%b7", _WIDE_V4, "%v3")}
-{_has("v4", "%s", _SAVED_V4, "%d")}
-  %high = select i1 %v4, i32 4, i32 3
-  %found = select i1 %v3, i32 %high, i32 2
-  ret i32 %found
-}}
-"""
+def _has(value: Value, mask: int) -> Value:
+    """Whether all these bits are set."""
+    number = mask - (1 << 32) if mask >> 31 else mask
+    return (value & number).cmp("eq", number)
 
 
-def _load_weights(w: Wrapper) -> str:
+def _add_level(m: LlvmBuilder) -> None:
+    """`level()`: the level of x86-64 that processor and system have, 1 to 4."""
+    f = m.function("level", [], i32)
+    has_wide_leaf = _cpuid(f, 0).part(0).cmp("uge", 7)
+    features = _cpuid(f, 1).part(2)
+    has_v2 = _has(features, _OF_V2)
+    with f.unless(has_v2 & _has(features, _OF_V3) & has_wide_leaf):
+        f.ret(has_v2.select(f.value(2, i32), 1))
+    wide, extended = _cpuid(f, 7).part(1), _cpuid(f, _EXTENDED).part(2)
+    pair = LLVMStructType.from_type_list([i32, i32])
+    saved = f.assembly("xgetbv", _XGETBV, pair, f.value(0, i32)).part(0)
+    has_v3 = _has(wide, _WIDE_V3) & _has(extended, _LZCNT) & _has(saved, _SAVED_V3)
+    has_v4 = _has(wide, _WIDE_V4) & _has(saved, _SAVED_V4)
+    f.ret(has_v3.select(has_v4.select(f.value(4, i32), 3), 2))
+
+
+_READ_CLOSING, _READABLE, _PRIVATE, _END = 0o2000000, 1, 2, 2
+"""open: O_RDONLY | O_CLOEXEC; mmap: PROT_READ, MAP_PRIVATE; lseek: SEEK_END."""
+
+
+def _add_load_weights(m: LlvmBuilder, w: Wrapper) -> None:
     """`NAME_load_weights(path)`: maps the file once; 0, or the status that says what is wrong."""
-    size = w.weights_bytes
-    return f"""
-@weights = internal global ptr null, align 8
-@header = internal constant [{HEADER_BYTES} x i8] c"{_bytes(w.weights_header)}", align 16
-declare i32 @open(ptr, i32, ...)
-declare i32 @close(i32)
-declare i64 @lseek(i32, i64, i32)
-declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
-declare i32 @munmap(ptr, i64)
-declare i32 @memcmp(ptr, ptr, i64)
-
-define i32 @{w.name}_load_weights(ptr %path) {{
-entry:
-  %old = load atomic ptr, ptr @weights acquire, align 8
-  %has = icmp ne ptr %old, null
-  br i1 %has, label %fine, label %open
-open:
-  %file = call i32 (ptr, i32, ...) @open(ptr %path, i32 524288)
-  %opened = icmp sge i32 %file, 0
-  br i1 %opened, label %measure, label %bad
-measure:
-  %size = call i64 @lseek(i32 %file, i64 0, i32 2)
-  %fits = icmp eq i64 %size, {size}
-  br i1 %fits, label %map, label %other
-other:
-  %c0 = call i32 @close(i32 %file)
-  br label %bad
-map:
-  %memory = call ptr @mmap(ptr null, i64 {size}, i32 1, i32 2, i32 %file, i64 0)
-  %c1 = call i32 @close(i32 %file)
-  %number = ptrtoint ptr %memory to i64
-  %mapped = icmp ne i64 %number, -1
-  br i1 %mapped, label %compare, label %bad
-compare:
-  %differs = call i32 @memcmp(ptr %memory, ptr @header, i64 {HEADER_BYTES})
-  %same = icmp eq i32 %differs, 0
-  br i1 %same, label %keep, label %drop
-drop:
-  %u0 = call i32 @munmap(ptr %memory, i64 {size})
-  br label %bad
-keep:
-  %swap = cmpxchg ptr @weights, ptr null, ptr %memory acq_rel acquire
-  %first = extractvalue {{ ptr, i1 }} %swap, 1
-  br i1 %first, label %fine, label %again
-again:
-  %u1 = call i32 @munmap(ptr %memory, i64 {size})
-  br label %fine
-fine:
-  ret i32 {DONE}
-bad:
-  ret i32 {BAD_WEIGHTS}
-}}
-"""
+    m.variable("weights", POINTER)
+    header = array_of(HEADER_BYTES, i8)
+    m.variable("header", header, w.weights_header, alignment=16, is_constant=True)
+    m.external("open", [POINTER, i32], i32, is_variadic=True)
+    m.external("close", [i32], i32)
+    m.external("lseek", [i32, i64, i32], i64)
+    m.external("mmap", [POINTER, i64, i32, i32, i32, i64], POINTER)
+    m.external("munmap", [POINTER, i64], i32)
+    m.external("memcmp", [POINTER, POINTER, i64], i32)
+    f = m.function(f"{w.name}_load_weights", [POINTER], i32, is_public=True)
+    weights, size, good, bad = f.address("weights"), w.weights_bytes, f.label(), f.label()
+    f.jump_if(weights.load(POINTER, "acquire").cmp("ne", 0), good)
+    file = f.call("open", f.arguments[0], _READ_CLOSING)
+    f.jump_if(file.cmp("slt", 0), bad)
+    with f.if_(f.call("lseek", file, 0, _END).cmp("ne", size)):
+        f.call("close", file)
+        f.jump(bad)
+    memory = f.call("mmap", f.null, size, _READABLE, _PRIVATE, file, 0)
+    f.call("close", file)
+    f.jump_if(memory.to(i64).cmp("eq", -1), bad)
+    with f.if_(f.call("memcmp", memory, f.address("header"), HEADER_BYTES).cmp("ne", 0)):
+        f.call("munmap", memory, size)
+        f.jump(bad)
+    # Another thread may have been first.
+    f.jump_if(weights.replace(f.null, memory, "acq_rel", "acquire"), good)
+    f.call("munmap", memory, size)
+    f.place(good)
+    f.ret(DONE)
+    f.place(bad)
+    f.ret(BAD_WEIGHTS)
 
 
-def _run(w: Wrapper) -> str:
-    arguments, results = len(w.signature.arguments), len(w.signature.results)
-    arena = "  br label %check_arguments"
-    if w.arena_bytes:
-        arena = f"""  %where = ptrtoint ptr %arena to i64
-  %odd = and i64 %where, {ALIGNMENT - 1}
-  %uneven = icmp ne i64 %odd, 0
-  %null = icmp eq ptr %arena, null
-  %bad = or i1 %uneven, %null
-  br i1 %bad, label %no_arena, label %check_arguments
-no_arena:
-  ret i32 {NO_ARENA}"""
-    cases = " ".join(f"i32 {n}, label %case{n}" for n in range(len(w.parts)))
-    blocks = "\n".join(_case(w, n) for n in range(len(w.parts)))
-    weights = "  br label %choose"
+def _add_variant_run(m: LlvmBuilder, w: Wrapper, number: int, part: Part) -> None:
+    """`variant_N(arguments, results, arena)`: runs a variant, with its weights behind the arguments."""
+    f = m.function(f"variant_{number}", [POINTER] * 3)
+    arguments, results, arena = f.arguments
     if w.weights_header:
-        weights = f"""  %weights = load atomic ptr, ptr @weights acquire, align 8
-  %unloaded = icmp eq ptr %weights, null
-  br i1 %unloaded, label %no_weights, label %choose
-no_weights:
-  ret i32 {NO_WEIGHTS}"""
-    return f"""
-declare ptr @set_pool(ptr)
-
-define i32 @{w.name}_run(ptr %arguments, ptr %results, ptr %arena, ptr %pool) {{
-entry:
-{arena}
-check_arguments:
-  %a = call i64 @missing(ptr %arguments, i64 {arguments})
-  %a_all = icmp eq i64 %a, {arguments}
-  br i1 %a_all, label %check_results, label %no_argument
-no_argument:
-  %a_number = add i64 %a, {FIRST_LEAF}
-  %a_status = trunc i64 %a_number to i32
-  ret i32 %a_status
-check_results:
-  %r = call i64 @missing(ptr %results, i64 {results})
-  %r_all = icmp eq i64 %r, {results}
-  br i1 %r_all, label %ready, label %no_result
-no_result:
-  %r_number = add i64 %r, {FIRST_LEAF + arguments}
-  %r_status = trunc i64 %r_number to i32
-  ret i32 %r_status
-ready:
-{weights}
-choose:
-  %number = call i32 @choose()
-  %known = icmp ult i32 %number, {len(w.parts)}
-  br i1 %known, label %start, label %no_processor
-no_processor:
-  ret i32 {NO_PROCESSOR}
-start:
-  %before = call ptr @set_pool(ptr %pool)
-  switch i32 %number, label %done [ {cases} ]
-{blocks}
-done:
-  %after = call ptr @set_pool(ptr %before)
-  ret i32 {DONE}
-}}
-"""
+        count = len(w.signature.arguments)
+        inputs = f.stack(POINTER, count + len(part.weights))
+        for index in range(count):
+            inputs.at(POINTER, index).store(arguments.item(POINTER, index))
+        weights = f.address("weights").load(POINTER, "monotonic")
+        for index, offset in enumerate(part.weights):
+            inputs.at(POINTER, count + index).store(weights.at(i8, offset))
+        arguments = inputs
+    f.call("run_main", f.address(part.entry), arguments, results, arena)
+    f.ret()
 
 
-def _case(w: Wrapper, number: int) -> str:
-    part, count = w.parts[number], len(w.signature.arguments)
-    run = "call void @run_main(ptr @{}, ptr {}, ptr %results, ptr %arena)"
-    if not w.weights_header:
-        return f"case{number}:\n  {run.format(part.entry, '%arguments')}\n  br label %done"
-    lines = [
-        f"case{number}:",
-        f"  %all{number} = alloca [{count + len(part.weights)} x ptr], align 8",
-    ]
-    for at in range(count):
-        p = f"{number}_{at}"
-        lines += [
-            f"  %f{p} = getelementptr ptr, ptr %arguments, i64 {at}",
-            f"  %p{p} = load ptr, ptr %f{p}",
-            f"  %t{p} = getelementptr ptr, ptr %all{number}, i64 {at}",
-            f"  store ptr %p{p}, ptr %t{p}",
-        ]
-    for at, offset in enumerate(part.weights):
-        p = f"{number}_{at}"
-        lines += [
-            f"  %w{p} = getelementptr i8, ptr %weights, i64 {offset}",
-            f"  %s{p} = getelementptr ptr, ptr %all{number}, i64 {count + at}",
-            f"  store ptr %w{p}, ptr %s{p}",
-        ]
-    return "\n".join([*lines, f"  {run.format(part.entry, f'%all{number}')}", "  br label %done"])
+def _add_run(m: LlvmBuilder, w: Wrapper) -> None:
+    """`NAME_run(arguments, results, arena, pool)`."""
+    f = m.function(f"{w.name}_run", [POINTER] * 4, i32, is_public=True)
+    arguments, results, arena, pool = f.arguments
+    if w.arena_bytes:
+        address = arena.to(i64)
+        is_uneven = (address & (ALIGNMENT - 1)).cmp("ne", 0)
+        with f.if_(is_uneven | address.cmp("eq", 0)):
+            f.ret(NO_ARENA)
+    first = FIRST_LEAF
+    for pointers, leaves in ((arguments, w.signature.arguments), (results, w.signature.results)):
+        missing = f.call("missing", pointers, len(leaves))
+        with f.if_(missing.cmp("ne", len(leaves))):
+            f.ret((missing + first).to(i32))
+        first += len(leaves)
+    if w.weights_header:
+        with f.if_(f.address("weights").load(POINTER, "acquire").cmp("eq", 0)):
+            f.ret(NO_WEIGHTS)
+    number = f.call("choose")
+    with f.if_(number.cmp("uge", len(w.parts))):
+        f.ret(NO_PROCESSOR)
+    before = f.call("set_pool", pool)
+    done = f.label()
+    for candidate in range(len(w.parts)):
+        with f.if_(number.cmp("eq", candidate)):
+            f.call(f"variant_{candidate}", arguments, results, arena)
+            f.jump(done)
+    f.place(done)
+    f.call("set_pool", before)
+    f.ret(DONE)

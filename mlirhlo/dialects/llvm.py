@@ -16,18 +16,26 @@ from typing import ClassVar
 from xdsl.dialects import llvm as xllvm
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
+    ArrayAttr,
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
     SignlessIntegerConstraint,
     StringAttr,
+    SymbolRefAttr,
     UnitAttr,
     VectorType,
     i1,
     i32,
     i64,
 )
-from xdsl.dialects.llvm import GEP_USE_SSA_VAL, FastMathAttr, FCmpPredicateFlag, LLVMPointerType
+from xdsl.dialects.llvm import (
+    ATOMIC_ORDERING_KEYWORDS,
+    GEP_USE_SSA_VAL,
+    FastMathAttr,
+    FCmpPredicateFlag,
+    LLVMPointerType,
+)
 from xdsl.dialects.utils import (
     parse_dynamic_index_list_without_types,
     print_dynamic_index_list,
@@ -64,6 +72,13 @@ class LLVMX86AMXType(ParametrizedAttribute, TypeAttribute):
     """`!llvm.x86_amx`: a tile register."""
 
     name = "llvm.x86_amx"
+
+
+@irdl_attr_definition
+class ZeroAttr(ParametrizedAttribute):
+    """`#llvm.zero`: a value of zeros."""
+
+    name = "llvm.zero"
 
 
 @irdl_op_definition
@@ -108,6 +123,20 @@ class FCmpOp(Extended, xllvm.FCmpOp):
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.lhs.type)
+
+
+@irdl_op_definition
+class ICmpOp(Extended, xllvm.ICmpOp):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """`icmp` of integers or, which xDSL's refuses, of pointers."""
+
+    name = "llvm.icmp"
+    T: ClassVar = VarConstraint("T", _INTEGERS | base(LLVMPointerType))
+
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    res = result_def(_MASKS)
+    predicate = prop_def(IntegerAttr)
+    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -302,6 +331,69 @@ class GEPOp(Extended, xllvm.GEPOp):
         printer.print_attribute(self.elem_type)
 
 
+@irdl_op_definition
+class StoreOp(Extended, xllvm.StoreOp):
+    """A store that, unlike xDSL's, says in its text that it is atomic."""
+
+    name = "llvm.store"
+    value = operand_def()
+    ptr = operand_def(LLVMPointerType)
+    alignment = opt_prop_def(IntegerAttr)
+    ordering = opt_prop_def(IntegerAttr)
+    volatile_ = opt_prop_def(UnitAttr)
+    nontemporal = opt_prop_def(UnitAttr)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> StoreOp:
+        """`llvm.store %v, %p atomic release {alignment = 8 : i64} : i64, !llvm.ptr`."""
+        volatile = parser.parse_optional_keyword("volatile") is not None
+        value = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        ptr = parser.parse_unresolved_operand()
+        ordering = 0
+        if parser.parse_optional_keyword("atomic") is not None:
+            keyword = parser.parse_identifier()
+            ordering = next(n for n, k in ATOMIC_ORDERING_KEYWORDS.items() if k == keyword)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        properties: dict[str, Attribute] = {"ordering": IntegerAttr(ordering, i64)}
+        if volatile:
+            properties["volatile_"] = UnitAttr()
+        for name in ("alignment", "nontemporal"):
+            if name in attributes:
+                properties[name] = attributes.pop(name)
+        operands = parser.resolve_operands([value, ptr], types, parser.pos)
+        return cls.create(operands=operands, properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """As `parse` reads it."""
+        printer.print_string(" " if self.volatile_ is None else " volatile ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        if self.ordering is not None and (number := self.ordering.value.data):
+            printer.print_string(f" atomic {ATOMIC_ORDERING_KEYWORDS[number]}")
+        attributes = dict(self.attributes)
+        for name in ("alignment", "nontemporal"):
+            if name in self.properties:
+                attributes[name] = self.properties[name]
+        printer.print_op_attributes(attributes)
+        printer.print_string(" : ")
+        printer.print_list([o.type for o in self.operands], printer.print_attribute)
+
+
+@irdl_op_definition
+class GlobalDtorsOp(IRDLOperation):
+    """Functions that run when the program ends, or the library is unloaded."""
+
+    name = "llvm.mlir.global_dtors"
+    dtors = prop_def(ArrayAttr[SymbolRefAttr])
+    priorities = prop_def(ArrayAttr[IntegerAttr])
+    data = prop_def(ArrayAttr)
+    assembly_format = (
+        "`dtors` `=` $dtors `,` `priorities` `=` $priorities `,` `data` `=` $data attr-dict"
+    )
+
+
 ATOMIC_OPERATIONS = (
     *("xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin"),
     *("fadd", "fsub", "fmax", "fmin"),
@@ -325,7 +417,9 @@ class AtomicRMWOp(IRDLOperation):
     """Replaces a number in memory by a function of it and a value, at once; the number before."""
 
     name = "llvm.atomicrmw"
-    T: ClassVar = VarConstraint("T", AnyFloatConstr | SignlessIntegerConstraint)
+    T: ClassVar = VarConstraint(
+        "T", AnyFloatConstr | SignlessIntegerConstraint | base(LLVMPointerType)
+    )
     ptr = operand_def(LLVMPointerType)
     val = operand_def(T)
     res = result_def(T)
@@ -355,6 +449,7 @@ class AtomicCmpXchgOp(IRDLOperation):
 
 _OWN: tuple[type[Operation], ...] = (
     FCmpOp,
+    ICmpOp,
     SelectOp,
     FPToSIOp,
     FPToUIOp,
@@ -366,6 +461,8 @@ _OWN: tuple[type[Operation], ...] = (
     MaskedGatherOp,
     MaskedScatterOp,
     GEPOp,
+    StoreOp,
+    GlobalDtorsOp,
     AddrSpaceCastOp,
     AtomicRMWOp,
     AtomicCmpXchgOp,
@@ -375,6 +472,6 @@ _NAMES = {op.name for op in _OWN}
 LLVM = Dialect(
     "llvm",
     [*(op for op in xllvm.LLVM.operations if op.name not in _NAMES), *_OWN],
-    [*xllvm.LLVM.attributes, LLVMX86AMXType],
+    [*xllvm.LLVM.attributes, LLVMX86AMXType, ZeroAttr],
 )
 """The dialect to register in place of xDSL's."""

@@ -110,6 +110,9 @@ OVERLOADED: Mapping[str, tuple[int, ...]] = {
     "llvm.x86.tilestored64.internal": (),
     "llvm.x86.tilezero.internal": (),
     "llvm.x86.sse2.pause": (),
+    "llvm.x86.sse.ldmxcsr": (),
+    "llvm.x86.sse.stmxcsr": (),
+    "llvm.readcyclecounter": (),
     **dict.fromkeys(NVVM, ()),
 }
 """Operands (`RESULT`, or their number) whose types are mangled into the name, by name."""

@@ -125,7 +125,11 @@ def _load(f: FunctionText, op: Operation) -> str:
 
 def _store(f: FunctionText, op: Operation) -> str:
     value, address = operands_of(op)
-    return f"store {f.typed(value)}, {f.typed(address)}{_tail(f, op)}"
+    ordering = op.properties.get("ordering")
+    if ordering is None or not (number := cast(Any, ordering).value.data):
+        return f"store {f.typed(value)}, {f.typed(address)}{_tail(f, op)}"
+    order = f"{_scope(op)} {ATOMIC_ORDERING_KEYWORDS[number]}"
+    return f"store atomic {f.typed(value)}, {f.typed(address)}{order}{_tail(f, op)}"
 
 
 def _atomic_rmw(f: FunctionText, op: Operation) -> str:

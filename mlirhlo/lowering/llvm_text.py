@@ -40,7 +40,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, TypeAttribu
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import ints
-from mlirhlo.dialects.llvm import LLVMX86AMXType
+from mlirhlo.dialects.llvm import GlobalDtorsOp, LLVMX86AMXType, ZeroAttr
 from mlirhlo.dialects.quick import jumps_to, operands_of, ops_of
 from mlirhlo.lowering.intrinsics import OVERLOADED, mangled
 from mlirhlo.lowering.llvm_instructions import WRITERS
@@ -98,6 +98,8 @@ class ModuleText:
                 lines.append(FunctionText(self, op).text())
             elif isinstance(op, GlobalOp):
                 lines.append(self.global_(op))
+            elif isinstance(op, GlobalDtorsOp):
+                lines.append(_destructors(op))
             else:
                 raise _refused(op)
         lines.extend(text for name, text in self.declared.items() if name not in self.defined)
@@ -181,15 +183,16 @@ class ModuleText:
             value = f"c{bytes_text(op.value.data.decode('latin-1'))}"
         elif isinstance(op.value, StringAttr):
             value = f"c{bytes_text(op.value.data.encode().decode('latin-1'))}"
-        elif op.value is not None:
+        elif op.value is not None and not isinstance(op.value, ZeroAttr):
             value = self.constant(op.value, op.global_type)
         align = f", align {op.alignment.value.data}" if op.alignment is not None else ""
-        linkage = op.linkage.linkage.data
-        if linkage == "external" and op.value is None:
-            return f"@{symbol(name)} = external {kind} {self.type(op.global_type)}{align}"
-        return (
-            f"@{symbol(name)} = {linkage} {thread}{kind} {self.type(op.global_type)} {value}{align}"
-        )
+        linkage = op.linkage.linkage.data + " "
+        if linkage == "external ":
+            if op.value is None:
+                return f"@{symbol(name)} = external {kind} {self.type(op.global_type)}{align}"
+            linkage = ""  # LLVM's word for what is defined elsewhere
+        type_ = self.type(op.global_type)
+        return f"@{symbol(name)} = {linkage}{thread}{kind} {type_} {value}{align}"
 
     def constant(self, value: Attribute, type_: Attribute) -> str:
         """A constant of `type_` as LLVM writes it after the type."""
@@ -277,6 +280,8 @@ class FunctionText:
                 words.append(f"%a{at}")
             arguments.append(" ".join(words))
         if not blocks:
+            if signature.is_variadic:
+                arguments.append("...")
             printer.declared[name] = f"declare {result} @{symbol(name)}({', '.join(arguments)})"
             return ""
         printer.defined.add(name)
@@ -396,6 +401,16 @@ class FunctionText:
 _INLINE = frozenset(
     {"llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.undef", "llvm.mlir.addressof"}
 )
+
+
+def _destructors(op: GlobalDtorsOp) -> str:
+    type_, names = "{ i32, ptr, ptr }", op.dtors.data
+    rows = [
+        f"{type_} {{ i32 {number.value.data}, ptr @{symbol(name.root_reference.data)}, ptr null }}"
+        for name, number in zip(names, op.priorities.data, strict=True)
+    ]
+    array = f"[{len(rows)} x {type_}] [{', '.join(rows)}]"
+    return f"@llvm.global_dtors = appending global {array}"
 
 
 def _space(space: Attribute) -> str:

@@ -24,6 +24,8 @@ import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.lowering.llvm_builder import LlvmBuilder
+from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm.memory import STOP
 from mlirhlo.lowering.memory_order import physical_order
 from mlirhlo.lowering.plan.steps import Buffer
@@ -168,10 +170,10 @@ class _Pool:
     def __init__(self) -> None:
         functions = [f"memory_{name}" for name in ("new", "zeroed", "resized", "free")]
         names = ["run", "kept_limit", STOP, *functions]
-        text = pool_ir.POOL + run_ir.run_assembly(
-            platform.machine(), is_linux=sys.platform == "linux"
-        )
-        self.library = Library([object_code(text)], names)
+        m = LlvmBuilder()
+        pool_ir.add_pool(m)
+        run_ir.add_run(m, platform.machine(), is_linux=sys.platform == "linux")
+        self.library = Library([object_code(print_llvm(m.module()))], names)
         self.library.keep()  # a handler of signals is in it
         self.stop = self.library.address(STOP)
         limit = ctypes.c_int64.from_address(self.library.address("kept_limit"))

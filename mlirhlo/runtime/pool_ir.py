@@ -1,6 +1,10 @@
-"""LLVM assembly of the arenas of a process; `run_ir.py` runs modules in them."""
+"""The arenas of a process, which need nothing of Python; `run_ir.py` runs modules in them."""
 
 from __future__ import annotations
+
+from xdsl.dialects.builtin import i1, i8, i32, i64
+
+from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 
 CLASSES, SLOTS = 64, 16
 """The pool keeps this many arenas of each power of two of bytes."""
@@ -11,151 +15,114 @@ at a line. A page, since a load waits for the store before it where both lie equ
 large arrays of NumPy begin 16 bytes into one, and what the system's allocator aligns to lines begins 64 into
 one, just ahead of the loads."""
 
-POOL = f"""
-@kept_limit = global i64 {1 << 30}, align 64
-@kept = internal global i64 0, align 64
-@pool = internal global [{CLASSES * SLOTS} x ptr] zeroinitializer, align 64
+_KEPT_BYTES = 1 << 30
+"""Of free arenas; `calls` raises it to a share of the machine's memory."""
+_USE_HUGE_PAGES = 14
+"""madvise: MADV_HUGEPAGE."""
 
-declare ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
-declare i32 @madvise(ptr, i64, i32)
 
-define ptr @arena_take(i64 %class) {{
-entry:
-  %first = mul i64 %class, {SLOTS}
-  br label %slot
-slot:
-  %i = phi i64 [ 0, %entry ], [ %next, %empty ]
-  %at = add i64 %first, %i
-  %place = getelementptr ptr, ptr @pool, i64 %at
-  %seen = load atomic ptr, ptr %place monotonic, align 8
-  %none = icmp eq ptr %seen, null
-  br i1 %none, label %empty, label %try
-try:
-  %taken = atomicrmw xchg ptr %place, ptr null acquire
-  %lost = icmp eq ptr %taken, null
-  br i1 %lost, label %empty, label %found
-empty:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, {SLOTS}
-  br i1 %more, label %slot, label %new
-found:
-  %size = shl i64 1, %class
-  %k = atomicrmw sub ptr @kept, i64 %size monotonic
-  ret ptr %taken
-new:
-  %bytes = shl i64 1, %class
-  %huge = icmp ugt i64 %class, {HUGE_BITS}
-  %paged = icmp uge i64 %class, {PAGE_BITS}
-  %little = select i1 %paged, i64 {1 << PAGE_BITS}, i64 64
-  %alignment = select i1 %huge, i64 {1 << HUGE_BITS}, i64 %little
-  %made = call ptr @aligned_alloc(i64 %alignment, i64 %bytes)
-  %failed = icmp eq ptr %made, null
-  %plain = xor i1 %huge, true
-  %done = or i1 %failed, %plain
-  br i1 %done, label %out, label %advise
-advise:
-  %ignored = call i32 @madvise(ptr %made, i64 %bytes, i32 14)
-  br label %out
-out:
-  ret ptr %made
-}}
+def add_pool(m: LlvmBuilder) -> None:
+    """Adds `arena_take` and `arena_give`, and NumPy's functions of memory on top of them."""
+    m.variable("kept_limit", i64, _KEPT_BYTES, alignment=64, linkage="external")
+    m.variable("kept", i64, alignment=64)
+    m.variable("pool", array_of(CLASSES * SLOTS, POINTER), alignment=64)
+    m.external("aligned_alloc", [i64, i64], POINTER)
+    m.external("free", [POINTER])
+    m.external("madvise", [POINTER, i64, i32], i32)
+    m.external("malloc_usable_size", [POINTER], i64)
+    _take(m)
+    _give(m)
+    _class_of(m)
+    _memory_new(m)
+    _memory_free(m)
+    _memory_zeroed(m)
+    _memory_resized(m)
 
-define void @arena_give(ptr %arena, i64 %class) {{
-entry:
-  %first = mul i64 %class, {SLOTS}
-  %size = shl i64 1, %class
-  %before = atomicrmw add ptr @kept, i64 %size monotonic
-  %after = add i64 %before, %size
-  %limit = load i64, ptr @kept_limit
-  %room = icmp ule i64 %after, %limit
-  br i1 %room, label %slot, label %drop
-slot:
-  %i = phi i64 [ 0, %entry ], [ %next, %full ]
-  %at = add i64 %first, %i
-  %place = getelementptr ptr, ptr @pool, i64 %at
-  %seen = load atomic ptr, ptr %place monotonic, align 8
-  %free = icmp eq ptr %seen, null
-  br i1 %free, label %try, label %full
-try:
-  %swap = cmpxchg ptr %place, ptr null, ptr %arena release monotonic
-  %kept = extractvalue {{ ptr, i1 }} %swap, 1
-  br i1 %kept, label %out, label %full
-full:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, {SLOTS}
-  br i1 %more, label %slot, label %drop
-drop:
-  %k = atomicrmw sub ptr @kept, i64 %size monotonic
-  call void @free(ptr %arena)
-  br label %out
-out:
-  ret void
-}}
 
-; NumPy's functions of memory, on the pool.
-define internal i64 @class_of(i64 %size) {{
-  %least = call i64 @llvm.umax.i64(i64 %size, i64 64)
-  %below = sub i64 %least, 1
-  %zeros = call i64 @llvm.ctlz.i64(i64 %below, i1 false)
-  %class = sub i64 64, %zeros
-  ret i64 %class
-}}
+def _slot(f: LlvmFunction, class_: Value, number: Value) -> Value:
+    return f.address("pool").at(POINTER, class_ * SLOTS + number)
 
-define ptr @memory_new(ptr %context, i64 %size) {{
-  %class = call i64 @class_of(i64 %size)
-  %made = call ptr @arena_take(i64 %class)
-  ret ptr %made
-}}
 
-define void @memory_free(ptr %context, ptr %memory, i64 %size) {{
-entry:
-  %none = icmp eq ptr %memory, null
-  br i1 %none, label %out, label %give
-give:
-  %class = call i64 @class_of(i64 %size)
-  call void @arena_give(ptr %memory, i64 %class)
-  br label %out
-out:
-  ret void
-}}
+def _take(m: LlvmBuilder) -> None:
+    """`arena_take(class)`: an arena of the pool, else a new one; null where there is no memory."""
+    f = m.function("arena_take", [i64], POINTER, is_public=True)
+    (class_,) = f.arguments
+    size = f.value(1) << class_
+    with f.count(SLOTS) as number:
+        slot, empty = _slot(f, class_, number), f.label()
+        f.jump_if(slot.load(POINTER, "monotonic").cmp("eq", 0), empty)
+        taken = slot.update("xchg", f.null, "acquire")
+        f.jump_if(taken.cmp("eq", 0), empty)
+        f.address("kept").update("sub", size, "monotonic")
+        f.ret(taken)
+        f.place(empty)
+    is_huge = class_.cmp("ugt", HUGE_BITS)
+    small = class_.cmp("uge", PAGE_BITS).select(f.value(1 << PAGE_BITS), 64)
+    arena = f.call("aligned_alloc", is_huge.select(f.value(1 << HUGE_BITS), small), size)
+    with f.if_(is_huge & arena.cmp("ne", 0)):
+        f.call("madvise", arena, size, _USE_HUGE_PAGES)
+    f.ret(arena)
 
-define ptr @memory_zeroed(ptr %context, i64 %count, i64 %each) {{
-entry:
-  %size = mul i64 %count, %each
-  %made = call ptr @memory_new(ptr %context, i64 %size)
-  %none = icmp eq ptr %made, null
-  br i1 %none, label %out, label %clear
-clear:
-  call void @llvm.memset.p0.i64(ptr %made, i8 0, i64 %size, i1 false)
-  br label %out
-out:
-  ret ptr %made
-}}
 
-; The old size is not said: as much is copied as both can hold.
-define ptr @memory_resized(ptr %context, ptr %old, i64 %size) {{
-entry:
-  %made = call ptr @memory_new(ptr %context, i64 %size)
-  %none = icmp eq ptr %made, null
-  %fresh = icmp eq ptr %old, null
-  %done = or i1 %none, %fresh
-  br i1 %done, label %out, label %copy
-copy:
-  %had = call i64 @malloc_usable_size(ptr %old)
-  %shared = call i64 @llvm.umin.i64(i64 %had, i64 %size)
-  call void @llvm.memcpy.p0.p0.i64(ptr %made, ptr %old, i64 %shared, i1 false)
-  call void @free(ptr %old)
-  br label %out
-out:
-  ret ptr %made
-}}
+def _give(m: LlvmBuilder) -> None:
+    """`arena_give(arena, class)`: puts an arena back, or frees it where the pool is full."""
+    f = m.function("arena_give", [POINTER, i64], is_public=True)
+    arena, class_ = f.arguments
+    size, kept, drop = f.value(1) << class_, f.address("kept"), f.label()
+    after = kept.update("add", size, "monotonic") + size
+    f.jump_unless(after.cmp("ule", f.address("kept_limit").load(i64)), drop)
+    with f.count(SLOTS) as number:
+        slot, full = _slot(f, class_, number), f.label()
+        f.jump_if(slot.load(POINTER, "monotonic").cmp("ne", 0), full)
+        f.jump_unless(slot.replace(f.null, arena, "release", "monotonic"), full)
+        f.ret()
+        f.place(full)
+    f.place(drop)
+    kept.update("sub", size, "monotonic")
+    f.call("free", arena)
+    f.ret()
 
-declare i64 @malloc_usable_size(ptr)
-declare i64 @llvm.umax.i64(i64, i64)
-declare i64 @llvm.umin.i64(i64, i64)
-declare i64 @llvm.ctlz.i64(i64, i1)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-"""
-"""What needs nothing of Python's."""
+
+def _class_of(m: LlvmBuilder) -> None:
+    """`class_of(size)`: the power of two that holds as many bytes, a line at least."""
+    f = m.function("class_of", [i64], i64)
+    (size,) = f.arguments
+    last = f.intrinsic("llvm.umax", size, f.value(64), output=i64) - 1
+    zeros = f.intrinsic("llvm.ctlz", last, f.value(0, i1), output=i64)
+    f.ret(f.value(64) - zeros)
+
+
+def _memory_new(m: LlvmBuilder) -> None:
+    f = m.function("memory_new", [POINTER, i64], POINTER, is_public=True)
+    _, size = f.arguments
+    f.ret(f.call("arena_take", f.call("class_of", size)))
+
+
+def _memory_free(m: LlvmBuilder) -> None:
+    f = m.function("memory_free", [POINTER, POINTER, i64], is_public=True)
+    _, memory, size = f.arguments
+    with f.if_(memory.cmp("ne", 0)):
+        f.call("arena_give", memory, f.call("class_of", size))
+    f.ret()
+
+
+def _memory_zeroed(m: LlvmBuilder) -> None:
+    f = m.function("memory_zeroed", [POINTER, i64, i64], POINTER, is_public=True)
+    context, count, each = f.arguments
+    size = count * each
+    memory = f.call("memory_new", context, size)
+    with f.if_(memory.cmp("ne", 0)):
+        f.intrinsic("llvm.memset", memory, f.value(0, i8), size, f.value(0, i1))
+    f.ret(memory)
+
+
+def _memory_resized(m: LlvmBuilder) -> None:
+    """NumPy does not say the old size: as much is copied as both can hold."""
+    f = m.function("memory_resized", [POINTER, POINTER, i64], POINTER, is_public=True)
+    context, old, size = f.arguments
+    memory = f.call("memory_new", context, size)
+    with f.if_(memory.cmp("ne", 0) & old.cmp("ne", 0)):
+        shared = f.intrinsic("llvm.umin", f.call("malloc_usable_size", old), size, output=i64)
+        f.intrinsic("llvm.memcpy", memory, old, shared, f.value(0, i1))
+        f.call("free", old)
+    f.ret(memory)

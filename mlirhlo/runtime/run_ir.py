@@ -1,16 +1,19 @@
-"""LLVM assembly of running a module: in an arena, under the modes of floating point that it counts on, until it ends
+"""The code that runs a module: in an arena, under the modes of floating point that it counts on, until it ends
 or the user interrupts the process.
 
 `run(descriptor, parameters, results)` takes an arena out of the pool, calls the module's `main` and puts it back. It
 is `DONE`, `NO_MEMORY`, or `STOPPED`: then the results hold anything. `call_ir.py` says what stands in a descriptor.
 
-Native code sees no signal of Python's. A handler in front of Python's own sets a byte that loops look at (`STOP`),
-as long as a long run is going on; with the last of these it is cleared. It is put there by the runs themselves, where
-Python has a handler: programs that ignore SIGINT are not interrupted.
+Native code sees no signal of Python's. A handler in front of Python's own sets a byte that loops read (`STOP`),
+as long as a long run is going on; the last of these clears it. The runs themselves install the handler, where Python
+has one: programs that ignore SIGINT are not interrupted.
 """
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import i1, i8, i32, i64
+
+from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
 from mlirhlo.lowering.loops_to_llvm.memory import STOP
 
 NO_MEMORY, DONE, STOPPED = range(3)
@@ -21,212 +24,134 @@ _HANDLER_BYTES = 256
 """More than a `struct sigaction` has on any system; its first word is the handler."""
 
 _LOOK_CYCLES = 1 << 20
-"""Cycles after which a run looks whose handler there is, which is a call of the system: less than a millisecond."""
+"""Cycles after which a run reads the current handler again, by a call of the system: less than a millisecond."""
 
 _X86_MODES, _X86_DEFAULT = 0xFFC0, 0x1F80
 """Of MXCSR: all but the flags of what happened, and rounding to nearest without traps and flushing."""
 
 
-def run_assembly(machine: str, *, is_linux: bool) -> str:
-    """The functions, for a machine as `platform` calls it."""
-    signals = _SIGNALS if is_linux else _NO_SIGNALS
-    clock = _CYCLES if machine == "x86_64" else _NO_CYCLES
-    return signals + clock + run_main(machine) + _RUN
+def add_run(m: LlvmBuilder, machine: str, *, is_linux: bool) -> None:
+    """Adds `run` for a machine as `platform` calls it, beside the functions of `pool_ir`."""
+    m.variable(STOP, i8, alignment=64, linkage="external")
+    if is_linux:
+        _add_clock(m, machine)
+        _add_signals(m)
+    add_run_main(m, machine)
+    _add_run(m, has_signals=is_linux)
 
 
-def run_main(machine: str) -> str:
-    """`run_main(main, parameters, results, arena)`: calls `main` under the modes that it counts on."""
-    return _IN_MODES if machine == "x86_64" else _AS_IT_IS
+def add_run_main(m: LlvmBuilder, machine: str) -> None:
+    """Adds `run_main(main, parameters, results, arena)`: calls `main` under the modes that it counts on."""
+    f = m.function("run_main", [POINTER] * 4)
+    main, *operands = f.arguments
+    if machine == "x86_64":
+        modes = f.stack(i32, alignment=4)
+        f.intrinsic("llvm.x86.sse.stmxcsr", modes)
+        before = modes.load(i32)
+        with f.unless((before & _X86_MODES).cmp("eq", _X86_DEFAULT)):
+            _set_modes(f, modes, f.value(_X86_DEFAULT, i32))
+            f.call_pointer(main, *operands)
+            _set_modes(f, modes, before)
+            f.ret()
+    f.call_pointer(main, *operands)
+    f.ret()
 
 
-def set_modes(machine: str) -> tuple[str, str]:
-    """A declaration, and instructions that set the modes of a thread of our own."""
-    if machine != "x86_64":
-        return "", ""
-    declared = "\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n"
-    lines = (
-        "%modes = alloca i32, align 4",
-        f"store i32 {_X86_DEFAULT}, ptr %modes",
-        "call void @llvm.x86.sse.ldmxcsr(ptr %modes)",
+def set_modes(f: LlvmFunction, machine: str) -> None:
+    """Sets the modes of a thread of our own."""
+    if machine == "x86_64":
+        _set_modes(f, f.stack(i32, alignment=4), f.value(_X86_DEFAULT, i32))
+
+
+def _set_modes(f: LlvmFunction, memory: Value, modes: Value) -> None:
+    memory.store(modes)
+    f.intrinsic("llvm.x86.sse.ldmxcsr", memory)
+
+
+def _add_clock(m: LlvmBuilder, machine: str) -> None:
+    """`now()`: cycles; where no counter is known, so many more at each call that a run reads the handler every time."""
+    m.variable("last_look", i64)
+    f = m.function("now", [], i64)
+    if machine == "x86_64":
+        f.ret(f.intrinsic("llvm.readcyclecounter", output=i64))
+    else:
+        f.ret(f.address("last_look").load(i64, "monotonic") + 2 * _LOOK_CYCLES)
+
+
+def _add_signals(m: LlvmBuilder) -> None:
+    """`begin()` and `end()`, around long runs: the second returns whether the user interrupted them."""
+    m.variable("running", i32, alignment=64)
+    m.variable("next_handler", POINTER)
+    m.external("sigaction", [i32, POINTER, POINTER], i32)
+    _add_handler(m)
+    _add_begin(m)
+    _add_end(m)
+
+
+def _add_handler(m: LlvmBuilder) -> None:
+    f = m.function("interrupted", [i32, POINTER, POINTER])
+    count = f.address("running").load(i32, "seq_cst")
+    with f.if_(count.cmp("sgt", 0)):
+        f.address(STOP).store(f.value(1, i8), "seq_cst")
+    f.call_pointer(f.address("next_handler").load(POINTER), *f.arguments)
+    f.ret()
+
+
+def _add_begin(m: LlvmBuilder) -> None:
+    f = m.function("begin")
+    before = f.address("running").update("add", f.value(1, i32), "seq_cst")
+    with f.if_(before.cmp("eq", 0)):
+        f.address(STOP).store(f.value(0, i8), "seq_cst")
+    now, last = f.call("now"), f.address("last_look")
+    with f.if_((now - last.load(i64, "monotonic")).cmp("ugt", _LOOK_CYCLES)):
+        last.store(now, "monotonic")
+        action, ours = f.stack(i8, _HANDLER_BYTES, alignment=16), f.address("interrupted")
+        failed = f.call("sigaction", _SIGINT, f.null, action)
+        handler = action.load(POINTER)
+        # 0 and 1 are the default action and none.
+        is_own = handler.to(i64).cmp("ugt", 1) & handler.cmp("ne", ours)
+        with f.if_(is_own & failed.cmp("eq", 0)):
+            f.address("next_handler").store(handler)
+            action.store(ours)
+            f.call("sigaction", _SIGINT, action, f.null)
+    f.ret()
+
+
+def _add_end(m: LlvmBuilder) -> None:
+    f = m.function("end", [], i1)
+    flag = f.address(STOP).load(i8, "seq_cst")
+    before = f.address("running").update("sub", f.value(1, i32), "seq_cst")
+    with f.if_(before.cmp("eq", 1)):
+        f.address(STOP).store(f.value(0, i8), "seq_cst")
+    f.ret(flag.cmp("ne", 0))
+
+
+def _add_run(m: LlvmBuilder, *, has_signals: bool) -> None:
+    """`run(descriptor, parameters, results)`; `call_ir.py` says what the words of a descriptor are."""
+    f = m.function("run", [POINTER] * 3, i32, is_public=True)
+    descriptor, parameters, results = f.arguments
+    main, size = descriptor.load(POINTER), descriptor.item(i64, 4)
+    class_, is_long = descriptor.item(i64, 5), descriptor.item(i64, 6)
+    has_arena = size.cmp("ne", 0)
+    ready = f.label(POINTER)
+    f.jump_unless(has_arena, ready, 0)
+    taken = f.call("arena_take", class_)
+    with f.if_(taken.cmp("eq", 0)):
+        f.ret(NO_MEMORY)
+    (arena,) = f.place(ready, taken)
+
+    def run_main() -> Value:
+        f.call("run_main", main, parameters, results, arena)
+        return f.value(DONE, i32)
+
+    def run_watched() -> Value:
+        f.call("begin")
+        done = run_main()
+        return f.call("end").select(f.value(STOPPED, i32), done)
+
+    status = (
+        run_main() if not has_signals else f.either(is_long.cmp("eq", 0), run_main, run_watched)
     )
-    return declared, "\n  ".join(lines)
-
-
-_NO_SIGNALS = f"""
-@{STOP} = global i8 0, align 64
-@last_look = internal global i64 0, align 8
-
-define internal void @begin() {{
-  ret void
-}}
-
-define internal i1 @end() {{
-  ret i1 false
-}}
-"""
-
-_SIGNALS = f"""
-@{STOP} = global i8 0, align 64
-@running = internal global i32 0, align 64
-@next_handler = internal global ptr null, align 8
-@last_look = internal global i64 0, align 8
-
-declare i32 @sigaction(i32, ptr, ptr)
-
-define internal void @interrupted(i32 %signal, ptr %info, ptr %context) {{
-entry:
-  %count = load atomic i32, ptr @running seq_cst, align 4
-  %some = icmp sgt i32 %count, 0
-  br i1 %some, label %stop, label %pass
-stop:
-  store atomic i8 1, ptr @{STOP} seq_cst, align 1
-  br label %pass
-pass:
-  %handler = load ptr, ptr @next_handler
-  call void %handler(i32 %signal, ptr %info, ptr %context)
-  ret void
-}}
-
-define internal void @begin() {{
-entry:
-  %before = atomicrmw add ptr @running, i32 1 seq_cst
-  %first = icmp eq i32 %before, 0
-  br i1 %first, label %clear, label %think
-clear:
-  store atomic i8 0, ptr @{STOP} seq_cst, align 1
-  br label %think
-think:
-  %now = call i64 @now()
-  %then = load atomic i64, ptr @last_look monotonic, align 8
-  %since = sub i64 %now, %then
-  %old = icmp ugt i64 %since, {_LOOK_CYCLES}
-  br i1 %old, label %look, label %out
-look:
-  store atomic i64 %now, ptr @last_look monotonic, align 8
-  %action = alloca [{_HANDLER_BYTES} x i8], align 16
-  %failed = call i32 @sigaction(i32 {_SIGINT}, ptr null, ptr %action)
-  %handler = load ptr, ptr %action
-  %number = ptrtoint ptr %handler to i64
-  %own = icmp ugt i64 %number, 1
-  %ours = icmp eq ptr %handler, @interrupted
-  %theirs = xor i1 %ours, true
-  %fine = icmp eq i32 %failed, 0
-  %a = and i1 %own, %theirs
-  %b = and i1 %a, %fine
-  br i1 %b, label %put, label %out
-put:
-  store ptr %handler, ptr @next_handler
-  store ptr @interrupted, ptr %action
-  %r = call i32 @sigaction(i32 {_SIGINT}, ptr %action, ptr null)
-  br label %out
-out:
-  ret void
-}}
-
-; Whether the run was to stop.
-define internal i1 @end() {{
-entry:
-  %flag = load atomic i8, ptr @{STOP} seq_cst, align 1
-  %before = atomicrmw sub ptr @running, i32 1 seq_cst
-  %last = icmp eq i32 %before, 1
-  br i1 %last, label %clear, label %out
-clear:
-  store atomic i8 0, ptr @{STOP} seq_cst, align 1
-  br label %out
-out:
-  %stopped = icmp ne i8 %flag, 0
-  ret i1 %stopped
-}}
-"""
-
-_CYCLES = """
-declare i64 @llvm.readcyclecounter()
-
-define internal i64 @now() {
-  %cycles = call i64 @llvm.readcyclecounter()
-  ret i64 %cycles
-}
-"""
-
-_IN_MODES = f"""
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-
-define internal void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena) {{
-entry:
-  %modes = alloca i32, align 4
-  call void @llvm.x86.sse.stmxcsr(ptr %modes)
-  %found = load i32, ptr %modes
-  %kept = and i32 %found, {_X86_MODES}
-  %usual = icmp eq i32 %kept, {_X86_DEFAULT}
-  br i1 %usual, label %plain, label %other
-plain:
-  call void %main(ptr %parameters, ptr %results, ptr %arena)
-  ret void
-other:
-  store i32 {_X86_DEFAULT}, ptr %modes
-  call void @llvm.x86.sse.ldmxcsr(ptr %modes)
-  call void %main(ptr %parameters, ptr %results, ptr %arena)
-  store i32 %found, ptr %modes
-  call void @llvm.x86.sse.ldmxcsr(ptr %modes)
-  ret void
-}}
-"""
-
-_NO_CYCLES = f"""
-; Nothing that is known to count: a run looks every time.
-define internal i64 @now() {{
-  %then = load atomic i64, ptr @last_look monotonic, align 8
-  %now = add i64 %then, {2 * _LOOK_CYCLES}
-  ret i64 %now
-}}
-"""
-
-_AS_IT_IS = """
-define internal void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena) {
-  call void %main(ptr %parameters, ptr %results, ptr %arena)
-  ret void
-}
-"""
-
-_RUN = f"""
-define i32 @run(ptr %d, ptr %parameters, ptr %results) {{
-entry:
-  %main = load ptr, ptr %d
-  %size_at = getelementptr i64, ptr %d, i64 4
-  %size = load i64, ptr %size_at
-  %class_at = getelementptr i64, ptr %d, i64 5
-  %class = load i64, ptr %class_at
-  %long_at = getelementptr i64, ptr %d, i64 6
-  %long = load i64, ptr %long_at
-  %short = icmp eq i64 %long, 0
-  %bare = icmp eq i64 %size, 0
-  br i1 %bare, label %ready, label %with
-with:
-  %taken = call ptr @arena_take(i64 %class)
-  %failed = icmp eq ptr %taken, null
-  br i1 %failed, label %no, label %ready
-no:
-  ret i32 {NO_MEMORY}
-ready:
-  %arena = phi ptr [ null, %entry ], [ %taken, %with ]
-  br i1 %short, label %quick, label %watched
-quick:
-  call void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena)
-  br label %give
-watched:
-  call void @begin()
-  call void @run_main(ptr %main, ptr %parameters, ptr %results, ptr %arena)
-  %stopped = call i1 @end()
-  %ended = select i1 %stopped, i32 {STOPPED}, i32 {DONE}
-  br label %give
-give:
-  %status = phi i32 [ {DONE}, %quick ], [ %ended, %watched ]
-  br i1 %bare, label %out, label %back
-back:
-  call void @arena_give(ptr %arena, i64 %class)
-  br label %out
-out:
-  ret i32 %status
-}}
-"""
+    with f.if_(has_arena):
+        f.call("arena_give", arena, class_)
+    f.ret(status)

@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import Extreme
 from mlirhlo.dialects.hlo.types import shape_of
 
 if TYPE_CHECKING:
@@ -264,31 +265,16 @@ def _scatter_indices(op: ScatterOp) -> IndexDemand:
     )
 
 
-_IDENTITIES = {
-    "add": "zero",
-    "and": "greatest",
-    "maximum": "least",
-    "minimum": "greatest",
-    "multiply": "one",
-    "or": "zero",
-    "xor": "zero",
-}
-
-
 def _identity(op: Instruction, key: str, computations: dict[str, ComputationOp]) -> str | None:
     names = symbols_of(op.properties.get(key))
     computation = computations.get(names[0]) if names else None
     if computation is None:
         return None
     root = computation.root
-    identity = _IDENTITIES.get(root.opcode.name)
-    # On integers `and` keeps every bit of all ones, which signed types write as -1.
-    if identity == "greatest" and root.opcode.name == "and":
+    identity = root.opcode.identity
+    if identity is Extreme.ALL_ONES:
+        # Of signed integers that is -1, which is not their greatest number.
         shape = root.shape
-        is_pred = isinstance(shape, ArrayShape) and shape.element_type.name == "pred"
-        return (
-            identity
-            if is_pred or not (isinstance(shape, ArrayShape) and shape.element_type.is_signed)
-            else None
-        )
-    return identity
+        is_signed = not isinstance(shape, ArrayShape) or shape.element_type.is_signed
+        return None if is_signed else Extreme.GREATEST.value
+    return None if identity is None else identity.value

@@ -19,19 +19,6 @@ from mlirhlo.interp.registry import Array, DynamicArray, Frame, Run, Value
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
 
-KEEPS_TYPE = frozenset(
-    {
-        "broadcast", "concatenate", "dynamic-reshape", "dynamic-slice", "dynamic-update-slice",
-        "gather", "pad", "reduce", "reduce-window", "reshape", "reverse", "scatter",
-        "select-and-scatter", "slice", "transpose",
-    }
-)  # fmt: skip
-CHANGES_TYPE = frozenset(
-    {
-        "compare", "complex", "convert", "imag", "is-finite", "real", "reduce-precision",
-        "stochastic-convert",
-    }
-)  # fmt: skip
 INFERS_TYPE = frozenset(
     {
         "batch-norm-grad", "batch-norm-inference", "batch-norm-training", "fft", "map", "scan", "sort",
@@ -39,22 +26,17 @@ INFERS_TYPE = frozenset(
     }
 )  # fmt: skip
 """The types of their results follow from operands and callees by rules of their own."""
-OF_COMPLEX = frozenset({"abs", "imag", "real"})
-"""Of complex numbers they give numbers of another type; of real ones, their own."""
-SECOND = frozenset({"clamp", "select"})
-"""Their first operand is not the data."""
 
 
 def with_declared_types(op: Instruction, run: Run) -> Run:
     """`run`, its result converted to the declared types where the operands have others."""
-    opcode = op.opcode.name
-    if opcode in INFERS_TYPE:
+    if op.opcode.name in INFERS_TYPE:
         return _converted(run, [leaf for _, leaf in leaves(op.shape)])
-    data = op.input_shapes[1:] if opcode in SECOND else op.input_shapes
-    if opcode in OF_COMPLEX:
-        if cast(ArrayShape, data[0]).element_type.is_complex:
-            return run
-    elif opcode not in KEEPS_TYPE and (not op.opcode.elementwise or opcode in CHANGES_TYPE):
+    inputs = op.input_shapes
+    data = [inputs[number] for number in op.opcode.data_operands(len(inputs))]
+    if not data:
+        return run
+    if op.opcode.gives_real and cast(ArrayShape, data[0]).element_type.is_complex:
         return run
     declared = [leaf for _, leaf in leaves(op.shape)]
     # A function of elements may have a type of its own.

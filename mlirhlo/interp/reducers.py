@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from mlirhlo.dialects.hlo import identities
 from mlirhlo.dialects.hlo.element_types import F32, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.interp.elementwise import maximum, minimum
 from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.interp.registry import Array, Program
@@ -108,24 +110,12 @@ def identity_element(reducer: Reducer) -> Any:
 
     Only for recognised operations.
     """
+    assert reducer.opcode is not None
     type_ = reducer.element_type
-    work = work_dtype(type_)
-    opcode = reducer.opcode
-    if type_.kind is Kind.PRED:
-        return np.array(opcode in ("multiply", "minimum", "and"), dtype=np.bool_)
-    if opcode in ("add", "or", "xor"):
-        return (
-            np.zeros((), dtype=work) if type_.is_integer or opcode != "add" else -np.zeros((), work)
-        )
-    if opcode == "multiply":
-        return np.ones((), dtype=work)
-    if opcode == "and":
-        return np.array(-1).astype(work)
-    if type_.is_integer:
-        low = -(1 << (type_.bits - 1)) if type_.is_signed else 0
-        high = low + (1 << type_.bits) - 1
-        return np.array(low if opcode == "maximum" else high, dtype=work)
-    return np.array(-np.inf if opcode == "maximum" else np.inf, dtype=work)
+    folded = F32 if type_.is_float else type_
+    return np.array(
+        identities.identity_element(OPCODES[reducer.opcode], folded), dtype=work_dtype(type_)
+    )
 
 
 _WIDE: dict[np.dtype[Any], np.dtype[Any]] = {

@@ -6,7 +6,7 @@ concrete ones, which become constants. Types and shapes are taken as right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,10 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     SliceAttr,
     SliceDimension,
 )
+from mlirhlo.dialects.hlo.identities import identity_element
 from mlirhlo.dialects.hlo.shapes import Layout as HloLayout
 from mlirhlo.dialects.hlo.shapes import TupleShape, array
+from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy.array import Array
@@ -277,31 +279,14 @@ def scatter(x: Array, indices: Array, updates: Array, axes: Shape, at: int) -> A
 
 # ------------------------------------------------------------------ reduction and sorting
 
-_IDENTITIES: dict[str, Callable[[DType], Any]] = {
-    "add": lambda _: 0,
-    "multiply": lambda _: 1,
-    "and": lambda _: True,
-    "or": lambda _: False,
-    "maximum": lambda dtype: _extreme(dtype, least=True),
-    "minimum": lambda dtype: _extreme(dtype, least=False),
-}
-
-
-def _extreme(dtype: DType, *, least: bool) -> Any:
-    if dt.kind_of(dtype) == "f":
-        return -np.inf if least else np.inf
-    if dtype == dt.bool:
-        return not least
-    info = dt.iinfo(dtype)
-    return info.min if least else info.max
-
 
 def reduce(opcode: str, x: Array, axes: Shape) -> Array:
     """`x` folded over axes by `add`, `multiply`, `maximum`, `minimum`, `and`, `or`."""
     if not axes:
         return x
     shape = tuple(size for d, size in enumerate(x.shape) if d not in axes)
-    start = constant(_IDENTITIES[opcode](x.dtype), x.dtype)
+    identity = identity_element(OPCODES[opcode], dt.primitive(x.dtype))
+    start = constant(0 if opcode == "add" else identity, x.dtype)  # numpy's sums start from +0
     name = active().region(opcode, x.dtype)
     return emit(
         "reduce",

@@ -46,19 +46,12 @@ from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
-_FROM: dict[str, tuple[int, ...]] = {
-    "dynamic-slice": (0,),
-    "dynamic-update-slice": (0, 1),
-    "gather": (0,),
-    "pad": (0, 1),
-    "select": (1, 2),
-}
-"""Operands that are numbers of the result, where not all are."""
 _ALIKE = frozenset(
     {
         *("abs", "all-gather", "all-to-all", "broadcast", "clamp", "collective-broadcast"),
         *("collective-permute", "concatenate", "convert", "copy", "maximum", "minimum", "negate"),
-        *("reshape", "reverse", "slice", "transpose", *_FROM),
+        *("dynamic-slice", "dynamic-update-slice", "gather", "pad"),
+        *("reshape", "reverse", "select", "slice", "transpose"),
     }
 )
 """Opcodes of which a rounded result is what they make of rounded operands."""
@@ -336,7 +329,9 @@ class _Places:
         ):
             return
         elif shape.element_type is F32 and (
-            number in _FROM.get(name, (number,)) if name in _ALIKE else self._is_extreme(user)
+            number in (user.opcode.data_operands(len(user.inputs)) or (number,))
+            if name in _ALIKE
+            else self._is_extreme(user)
         ):
             yield user, ()
         else:

@@ -19,12 +19,10 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import operands_of, replace
-from mlirhlo.interp.mixed_types import CHANGES_TYPE, INFERS_TYPE, KEEPS_TYPE, SECOND
+from mlirhlo.interp.mixed_types import INFERS_TYPE
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
-_OF_OTHER_TYPES = {*CHANGES_TYPE, "map", "bitcast-convert"} - {"compare"}
-"""Elementwise instructions whose result need not be of their operands' type."""
 _TOGETHER = ("batch-norm-", "triangular-solve")
 """How opcodes of `INFERS_TYPE` begin whose operands have to be of one type."""
 
@@ -82,23 +80,12 @@ def _of_several_types(module: HloModule) -> list[Instruction]:
 
 def _data_operands(op: Instruction) -> Sequence[int]:
     """Numbers of the operands that hold what the result holds; none where types may differ."""
-    opcode = op.opcode.name
-    count = len(op.inputs)
-    if opcode == "abs" and (element := _element(op.input_shapes[0])) and element.is_complex:
+    row, count = op.opcode, len(op.inputs)
+    if row.gives_real and (element := _element(op.input_shapes[0])) and element.is_complex:
         return ()  # its result is real
-    if opcode in KEEPS_TYPE:
-        if opcode in ("concatenate", "pad", "dynamic-update-slice", "select-and-scatter"):
-            return range(2 if opcode == "dynamic-update-slice" else count)
-        if opcode in ("reduce", "reduce-window"):
-            return range(count)
-        if opcode == "scatter":
-            return [n for n in range(count) if n != count // 2]
-        return (0,)
-    if opcode.startswith(_TOGETHER):
+    if row.name == "compare" or row.name.startswith(_TOGETHER):
         return range(count)
-    if op.opcode.elementwise and opcode not in _OF_OTHER_TYPES:
-        return range(1 if opcode in SECOND else 0, count) if opcode != "clamp" else range(count)
-    return ()
+    return row.data_operands(count)
 
 
 def _element(shape: Shape) -> PrimitiveType | None:

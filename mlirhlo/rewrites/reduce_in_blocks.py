@@ -143,7 +143,7 @@ def _resized(shape: ArrayShape, dim: int | None, size: int) -> ArrayShape:
     return replace(shape, dimensions=(*shape.dimensions[:dim], size, *shape.dimensions[dim + 1 :]))
 
 
-def _in_two(op: ReduceOp, along: int, neutral: Sequence[float]) -> ReduceOp:
+def _in_two(op: ReduceOp, along: int, neutral: Sequence[complex]) -> ReduceOp:
     """Reduces all but one dimension first, then that one; the first of the two."""
     block = op.parent
     assert block is not None

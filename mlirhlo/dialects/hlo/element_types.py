@@ -83,6 +83,16 @@ class PrimitiveType:
         return self.kind is not Kind.OTHER
 
     @property
+    def has_infinity(self) -> bool:
+        """Whether it is a float with infinities."""
+        return self.is_float and (self.bits >= 16 or self.name in ("f8e5m2", "f8e4m3", "f8e3m4"))
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether zero is one of its numbers, as it is not of powers of two."""
+        return self.name != "f8e8m0fnu"
+
+    @property
     def byte_size(self) -> int:
         """Bytes an element takes when it is not packed: 1 for pred and sub-byte types."""
         return max(1, (self.bits + 7) // 8)

@@ -8,12 +8,18 @@ shape and the function that gives an opcode its meaning are registered under the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from mlirhlo.dialects.hlo.attributes import kinds as k
 from mlirhlo.dialects.hlo.attributes.kinds import AttrKind
+
+PLAIN_NS = 0.03
+"""Nanoseconds for an element of what is one or two instructions of a processor, in vectors."""
+ALL = slice(None)
+FIRST = slice(1)
+FIRST_TWO = slice(2)
 
 
 class Arity(Enum):
@@ -32,6 +38,16 @@ class DeclaredShape(Enum):
     KEPT = "all of it"
     INFERRED = "nothing: the shape follows from the operands"
     DATA = "its first element: the rest of the tuple is always the same"
+
+
+class Extreme(Enum):
+    """A number that every type with arithmetic has; `identities` says which."""
+
+    ZERO = "zero"
+    ONE = "one"
+    ALL_ONES = "all ones"
+    LEAST = "least"
+    GREATEST = "greatest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +90,21 @@ class Opcode:
     accuracy: bool = False
     """Whether `result_accuracy` is allowed."""
     commutes: bool = False
+    data: slice | None = None
+    """Operands whose elements, in the result's own type, the result is made of; see `data_operands`."""
+    gives_real: bool = False
+    """Whether the result of complex numbers is of the type of their parts."""
+    moves: bool = False
+    """Whether every element of the result is an element of an operand, bit for bit."""
+    free: bool = False
+    """Whether it takes no code: the result stands for an operand, its parts, or something that is there anyway."""
+    element_ns: float = PLAIN_NS
+    """Time that an element of an elementwise opcode takes in vectors of floats, measured on CPUs."""
+    is_root: bool = False
+    """Whether it is a root: dearer than a sum, yet no elementary function."""
+    identity: Extreme | None = None
+    """What leaves the other operand as it is, on either side; the opcodes that have one commute and associate (sums
+    and products of floats up to rounding), so that reductions are made of them."""
     side_effect: bool = False
     """Kept by dce even without users."""
     collective: bool = False
@@ -89,6 +120,20 @@ class Opcode:
     def op_name(self) -> str:
         """Name of the op: `hlo.dynamic_slice`."""
         return "hlo." + self.name.replace("-", "_")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether an element of it takes no more than one or two instructions of a processor."""
+        return self.element_ns <= PLAIN_NS
+
+    def data_operands(self, count: int) -> Sequence[int]:
+        """Those of `count` operands whose elements, in the result's own type, the result is made of.
+
+        Indices, predicates and sizes are none; opcodes whose result is of a type by their nature have none.
+        """
+        if self.name == "scatter":
+            return [number for number in range(count) if number != count // 2]
+        return () if self.data is None else range(count)[self.data]
 
     @property
     def is_async_start(self) -> bool:
@@ -168,12 +213,30 @@ _DOT = (
 _BLOCK_SCALING = _a("block_scaling_config", k.RAW, newer=True)
 
 
-def _unary(name: str, summary: str, *, accuracy: bool = False, flops: int = 1) -> Opcode:
+def _unary(
+    name: str,
+    summary: str,
+    *,
+    accuracy: bool = False,
+    flops: int = 1,
+    data: slice | None = ALL,
+    gives_real: bool = False,
+    moves: bool = False,
+    element_ns: float = PLAIN_NS,
+    is_root: bool = False,
+    newer: bool = False,
+) -> Opcode:
     return Opcode(
         name,
         1,
         infers=True,
         elementwise=True,
+        data=data,
+        gives_real=gives_real,
+        moves=moves,
+        element_ns=element_ns,
+        is_root=is_root,
+        newer=newer,
         accuracy=accuracy,
         transcendental=accuracy,
         flops=0 if accuracy else flops,
@@ -182,14 +245,24 @@ def _unary(name: str, summary: str, *, accuracy: bool = False, flops: int = 1) -
 
 
 def _binary(
-    name: str, summary: str, *, commutes: bool = False, transcendental: bool = False
+    name: str,
+    summary: str,
+    *,
+    commutes: bool = False,
+    transcendental: bool = False,
+    identity: Extreme | None = None,
+    data: slice | None = ALL,
+    element_ns: float = PLAIN_NS,
 ) -> Opcode:
     return Opcode(
         name,
         2,
         infers=True,
         elementwise=True,
-        commutes=commutes,
+        commutes=commutes or identity is not None,
+        identity=identity,
+        data=data,
+        element_ns=element_ns,
         transcendental=transcendental,
         flops=0 if transcendental else 1,
         summary=summary,
@@ -197,55 +270,53 @@ def _binary(
 
 
 ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
-    _unary("abs", "|x|; of complex numbers the magnitude, a real number"),
-    _unary("acos", "arc cosine", accuracy=True),
-    _unary("acosh", "inverse hyperbolic cosine", accuracy=True),
-    _unary("asin", "arc sine", accuracy=True),
-    _unary("asinh", "inverse hyperbolic sine", accuracy=True),
-    Opcode(
-        "atan",
-        1,
-        infers=True,
-        elementwise=True,
-        accuracy=True,
-        transcendental=True,
-        newer=True,
-        summary="arc tangent",
-    ),
-    _unary("atanh", "inverse hyperbolic tangent", accuracy=True),
-    _unary("cbrt", "cube root", accuracy=True),
+    _unary("abs", "|x|; of complex numbers the magnitude, a real number", gives_real=True),
+    _unary("acos", "arc cosine", element_ns=1.0, accuracy=True),
+    _unary("acosh", "inverse hyperbolic cosine", element_ns=1.5, accuracy=True),
+    _unary("asin", "arc sine", element_ns=1.0, accuracy=True),
+    _unary("asinh", "inverse hyperbolic sine", element_ns=1.5, accuracy=True),
+    _unary("atan", "arc tangent", element_ns=1.0, accuracy=True, newer=True),
+    _unary("atanh", "inverse hyperbolic tangent", element_ns=1.0, accuracy=True),
+    _unary("cbrt", "cube root", element_ns=1.0, is_root=True, accuracy=True),
     _unary("ceil", "least integer not below x"),
-    Opcode("convert", 1, elementwise=True, flops=1, summary="x in another element type"),
-    _unary("copy", "x, possibly in another layout", flops=0),
-    _unary("cosine", "cos x, radians", accuracy=True),
-    _unary("cosh", "hyperbolic cosine", accuracy=True),
+    Opcode(
+        "convert",
+        1,
+        elementwise=True,
+        flops=1,
+        element_ns=0.02,
+        summary="x in another element type",
+    ),
+    _unary("copy", "x, possibly in another layout", flops=0, moves=True, element_ns=0.0),
+    _unary("cosine", "cos x, radians", element_ns=0.8, accuracy=True),
+    _unary("cosh", "hyperbolic cosine", element_ns=0.6, accuracy=True),
     _unary("count-leading-zeros", "zero bits before the first one"),
-    _unary("erf", "error function", accuracy=True),
-    _unary("exponential", "e**x", accuracy=True),
-    _unary("exponential-minus-one", "e**x - 1", accuracy=True),
+    _unary("erf", "error function", element_ns=0.6, accuracy=True),
+    _unary("exponential", "e**x", element_ns=0.3, accuracy=True),
+    _unary("exponential-minus-one", "e**x - 1", element_ns=0.5, accuracy=True),
     _unary("floor", "greatest integer not above x"),
-    _unary("imag", "imaginary part; 0 for real numbers"),
-    _unary("is-finite", "whether x is neither infinite nor NaN"),
-    _unary("log", "natural logarithm", accuracy=True),
-    _unary("log-plus-one", "log(1 + x)", accuracy=True),
-    _unary("logistic", "1 / (1 + e**-x)", accuracy=True),
+    _unary("imag", "imaginary part; 0 for real numbers", gives_real=True, element_ns=0.0),
+    _unary("is-finite", "whether x is neither infinite nor NaN", data=None),
+    _unary("log", "natural logarithm", element_ns=0.4, accuracy=True),
+    _unary("log-plus-one", "log(1 + x)", element_ns=0.5, accuracy=True),
+    _unary("logistic", "1 / (1 + e**-x)", element_ns=0.5, accuracy=True),
     _unary("negate", "-x"),
     _unary("not", "bitwise complement; logical on pred"),
     _unary("popcnt", "one bits"),
-    _unary("real", "real part"),
+    _unary("real", "real part", gives_real=True, element_ns=0.0),
     _unary("round-nearest-afz", "nearest integer, halves away from zero"),
     _unary("round-nearest-even", "nearest integer, halves to even"),
-    _unary("rsqrt", "1 / sqrt(x)", accuracy=True),
+    _unary("rsqrt", "1 / sqrt(x)", element_ns=0.4, is_root=True, accuracy=True),
     _unary("sign", "-1, 0 or 1; x / |x| for complex numbers"),
-    _unary("sine", "sin x, radians", accuracy=True),
-    _unary("sinh", "hyperbolic sine", accuracy=True),
-    _unary("sqrt", "square root", accuracy=True),
-    _unary("tan", "tangent, radians", accuracy=True),
-    _unary("tanh", "hyperbolic tangent", accuracy=True),
-    _binary("add", "x + y; or on pred", commutes=True),
-    _binary("and", "bitwise and; logical on pred", commutes=True),
-    _binary("atan2", "angle of the point (y, x)", transcendental=True),
-    _binary("complex", "x + i*y"),
+    _unary("sine", "sin x, radians", element_ns=0.8, accuracy=True),
+    _unary("sinh", "hyperbolic sine", element_ns=0.6, accuracy=True),
+    _unary("sqrt", "square root", element_ns=0.3, is_root=True, accuracy=True),
+    _unary("tan", "tangent, radians", element_ns=1.0, accuracy=True),
+    _unary("tanh", "hyperbolic tangent", element_ns=0.5, accuracy=True),
+    _binary("add", "x + y; or on pred", identity=Extreme.ZERO),
+    _binary("and", "bitwise and; logical on pred", identity=Extreme.ALL_ONES),
+    _binary("atan2", "angle of the point (y, x)", element_ns=1.2, transcendental=True),
+    _binary("complex", "x + i*y", data=None),
     Opcode(
         "compare",
         2,
@@ -259,14 +330,14 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
         flops=1,
         summary="x EQ|NE|GE|GT|LE|LT y, as pred",
     ),
-    _binary("divide", "x / y; integers truncate, x / 0 = -1, MIN / -1 = MIN"),
-    _binary("maximum", "greater of x and y; NaN wins", commutes=True),
-    _binary("minimum", "lesser of x and y; NaN wins", commutes=True),
+    _binary("divide", "x / y; integers truncate, x / 0 = -1, MIN / -1 = MIN", element_ns=0.3),
+    _binary("maximum", "greater of x and y; NaN wins", identity=Extreme.LEAST),
+    _binary("minimum", "lesser of x and y; NaN wins", identity=Extreme.GREATEST),
     _binary("mulhi", "high half of the double-width product", commutes=True),
-    _binary("multiply", "x * y; and on pred", commutes=True),
-    _binary("or", "bitwise or; logical on pred", commutes=True),
-    _binary("power", "x ** y", transcendental=True),
-    _binary("remainder", "x - y*trunc(x/y), the sign of x; x rem 0 = x"),
+    _binary("multiply", "x * y; and on pred", identity=Extreme.ONE),
+    _binary("or", "bitwise or; logical on pred", identity=Extreme.ZERO),
+    _binary("power", "x ** y", element_ns=2.0, transcendental=True),
+    _binary("remainder", "x - y*trunc(x/y), the sign of x; x rem 0 = x", element_ns=2.0),
     _binary("shift-left", "x << y; 0 when y is the width or more"),
     _binary("shift-right-arithmetic", "x >> y with the sign; all sign when y is the width or more"),
     _binary("shift-right-logical", "x >> y with zeros; 0 when y is the width or more"),
@@ -275,16 +346,27 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
         2,
         elementwise=True,
         flops=1,
+        element_ns=0.3,
         summary="x in a narrower type, rounded by random bits y",
     ),
     _binary("subtract", "x - y"),
-    _binary("xor", "bitwise exclusive or; logical on pred", commutes=True),
-    Opcode("clamp", 3, infers=True, elementwise=True, flops=1, summary="min(max(x, low), high)"),
+    _binary("xor", "bitwise exclusive or; logical on pred", identity=Extreme.ZERO),
+    Opcode(
+        "clamp",
+        3,
+        infers=True,
+        elementwise=True,
+        data=ALL,
+        flops=1,
+        summary="min(max(x, low), high)",
+    ),
     Opcode(
         "select",
         3,
         infers=True,
         elementwise=True,
+        data=slice(1, None),
+        moves=True,
         flops=1,
         summary="x where the predicate holds, else y",
     ),
@@ -302,13 +384,21 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
 )
 
 DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
-    Opcode("bitcast", 1, summary="the same bytes under another shape and layout"),
-    Opcode("bitcast-convert", 1, flops=1, summary="the same bits as another element type"),
+    Opcode("bitcast", 1, free=True, summary="the same bytes under another shape and layout"),
+    Opcode(
+        "bitcast-convert",
+        1,
+        flops=1,
+        element_ns=0.0,
+        summary="the same bits as another element type",
+    ),
     Opcode(
         "broadcast",
         1,
         (_DIMENSIONS,),
         infers=True,
+        data=FIRST,
+        moves=True,
         summary="operand dimension i becomes result dimension dimensions[i]",
     ),
     Opcode(
@@ -316,18 +406,30 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         Arity.ANY,
         (_DIMENSIONS,),
         infers=True,
+        data=ALL,
+        moves=True,
         summary="operands one after the other along a dimension",
     ),
-    Opcode("dynamic-reshape", Arity.ANY, summary="reshape to sizes given as operands"),
+    Opcode(
+        "dynamic-reshape",
+        Arity.ANY,
+        data=FIRST,
+        moves=True,
+        summary="reshape to sizes given as operands",
+    ),
     Opcode(
         "dynamic-slice",
         Arity.ANY,
         (_a("dynamic_slice_sizes", k.INTEGERS, required=True),),
+        data=FIRST,
+        moves=True,
         summary="a slice at start indices given as operands, clamped into the array",
     ),
     Opcode(
         "dynamic-update-slice",
         Arity.ANY,
+        data=FIRST_TWO,
+        moves=True,
         summary="the array with a slice replaced, start indices clamped",
     ),
     Opcode(
@@ -344,6 +446,8 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
             _a("indices_are_sorted", k.BOOLEAN, "false"),
         ),
         infers=True,
+        data=FIRST,
+        moves=True,
         summary="slices of the operand at the places the indices name",
     ),
     Opcode(
@@ -364,15 +468,27 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         2,
         (_a("padding", k.PADDING, required=True),),
         infers=True,
+        data=FIRST_TWO,
+        moves=True,
         summary="edges and gaps filled with a value; negative edges crop",
     ),
     Opcode(
         "reshape",
         1,
         (_a("inferred_dimension", k.INTEGER, "-1"),),
+        data=FIRST,
+        moves=True,
         summary="the same elements in row-major order under another shape",
     ),
-    Opcode("reverse", 1, (_DIMENSIONS,), infers=True, summary="dimensions turned round"),
+    Opcode(
+        "reverse",
+        1,
+        (_DIMENSIONS,),
+        infers=True,
+        data=FIRST,
+        moves=True,
+        summary="dimensions turned round",
+    ),
     Opcode(
         "scatter",
         Arity.ODD,
@@ -388,6 +504,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
             _TO_APPLY,
         ),
         infers=True,
+        data=ALL,
         summary="inputs with updates combined in at the places the indices name",
     ),
     Opcode(
@@ -395,6 +512,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         2,
         (_DIMENSIONS,),
         infers=True,
+        moves=True,
         summary="the array with a dimension's dynamic size set",
     ),
     Opcode(
@@ -414,6 +532,8 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         "slice",
         1,
         (_a("slice", k.SLICE, required=True),),
+        data=FIRST,
+        moves=True,
         summary="x[start:limit:stride] in every dimension",
     ),
     Opcode(
@@ -421,6 +541,8 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         1,
         (_DIMENSIONS,),
         infers=True,
+        data=FIRST,
+        moves=True,
         summary="result dimension i is operand dimension dimensions[i]",
     ),
 )
@@ -438,6 +560,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
         Arity.EVEN,
         (_DIMENSIONS, _TO_APPLY),
         infers=True,
+        data=ALL,
         summary="dimensions folded by a computation from initial values",
     ),
     Opcode(
@@ -445,6 +568,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
         Arity.EVEN,
         (_WINDOW, _TO_APPLY),
         infers=True,
+        data=ALL,
         summary="each window folded by a computation",
     ),
     Opcode(
@@ -469,6 +593,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
             _a("scatter", k.COMPUTATION, required=True),
         ),
         infers=True,
+        data=ALL,
         summary="source values added where the selected element of each window lies",
     ),
     Opcode(
@@ -599,7 +724,11 @@ CONTROL_FLOW_ROWS: tuple[Opcode, ...] = (
         summary="result of the branch that the first operand picks",
     ),
     Opcode(
-        "constant", Arity.NONE, (_a("literal", k.LITERAL, read_only=True),), summary="a literal"
+        "constant",
+        Arity.NONE,
+        (_a("literal", k.LITERAL, read_only=True),),
+        free=True,
+        summary="a literal",
     ),
     Opcode(
         "custom-call",
@@ -639,13 +768,28 @@ CONTROL_FLOW_ROWS: tuple[Opcode, ...] = (
         1,
         (_a("index", k.INTEGER, required=True),),
         infers=True,
+        moves=True,
+        free=True,
         summary="element of a tuple",
     ),
-    Opcode("opt-barrier", 1, infers=True, summary="its operand, which no pass may look through"),
     Opcode(
-        "parameter", Arity.NONE, (PARAMETER_REPLICATION,), summary="argument of the computation"
+        "opt-barrier",
+        1,
+        infers=True,
+        moves=True,
+        free=True,
+        summary="its operand, which no pass may look through",
     ),
-    Opcode("tuple", Arity.ANY, infers=True, summary="its operands as one value"),
+    Opcode(
+        "parameter",
+        Arity.NONE,
+        (PARAMETER_REPLICATION,),
+        free=True,
+        summary="argument of the computation",
+    ),
+    Opcode(
+        "tuple", Arity.ANY, infers=True, moves=True, free=True, summary="its operands as one value"
+    ),
     Opcode(
         "while",
         1,
@@ -661,6 +805,8 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         2,
         infers=True,
         declared_shape=DeclaredShape.INFERRED,
+        moves=True,
+        free=True,
         summary="its first operand, after its second",
     ),
     Opcode(
@@ -668,6 +814,7 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         Arity.ANY,
         infers=True,
         declared_shape=DeclaredShape.INFERRED,
+        free=True,
         summary="a token after all its operands",
     ),
     Opcode(
@@ -688,11 +835,12 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         (_THREAD, _a("calls", k.COMPUTATION, read_only=True)),
         summary="an asynchronous computation going on",
     ),
-    Opcode("copy-done", 1, summary="result of copy-start"),
+    Opcode("copy-done", 1, moves=True, summary="result of copy-start"),
     Opcode(
         "copy-start",
         1,
         (_a("cross_program_prefetch_index", k.INTEGER),),
+        moves=True,
         summary="starts a copy that runs aside",
     ),
     Opcode(
@@ -700,6 +848,8 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         1,
         (_a("domain", k.DOMAIN, required=True),),
         infers=True,
+        moves=True,
+        free=True,
         summary="its operand, between two shardings",
     ),
     Opcode(
@@ -782,7 +932,7 @@ COLLECTIVE_ROWS: tuple[Opcode, ...] = tuple(
         attributes,
         infers=infers,
         collective=True,
-        side_effect=False,
+        moves="reduce" not in name and not name.endswith("-id"),
         newer=newer,
         summary=summary,
     )

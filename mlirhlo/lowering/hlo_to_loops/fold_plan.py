@@ -20,14 +20,9 @@ from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
 from mlirhlo.lowering.hlo_to_loops.reducers import Reducer, reducer_of
 from mlirhlo.lowering.hlo_to_loops.symbols import MAPPED, OTHER, Symbols, operand_places
 
-_DEAR = frozenset({"divide", "sqrt", "rsqrt", "remainder", "cbrt"})
 _MOST_AGAIN = 5.0
 """What costs more is saved instead of being computed again; a load and a store cost three."""
 _FOLDS = frozenset({"dot", "convolution", "reduce-window", "sort", "scatter", "while", "call"})
-_PLAIN = frozenset(
-    {"add", "subtract", "multiply", "maximum", "minimum", "negate", "abs", "select", "compare"}
-    | {"and", "or", "xor", "not", "convert", "bitcast-convert", "clamp", "is-finite"}
-)
 
 
 class Declined(Exception):
@@ -253,8 +248,9 @@ class _Planner:
         if name == "reduce":
             return Node(value, place, (), self.reduce(op, inputs) + 1, 1, moving)
         own = 0.0
-        if op.opcode.elementwise:
-            own = 1.0 if name in _PLAIN else 4.0 if name in _DEAR else 12.0
+        row = op.opcode
+        if row.elementwise:
+            own = 1.0 if row.is_plain else 4.0 if row.is_root or not row.transcendental else 12.0
         elif name not in MAPPED:
             own = 4.0
         level = max((n.level for n in inputs), default=0)

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.table import Opcode
 from mlirhlo.dialects.interned import UNIT
 from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.builder.types import NOALIAS
@@ -30,23 +31,6 @@ and lines need not be read before they are written."""
 _AHEAD_BYTES = 1 << 12
 """How far in front of a loop operands that no cache holds are asked for, all of them together: more would
 drive each other out of the places in the first cache that addresses of one page share."""
-_MOVES = frozenset(
-    {
-        "broadcast",
-        "transpose",
-        "reshape",
-        "slice",
-        "pad",
-        "concatenate",
-        "reverse",
-        "copy",
-        "gather",
-    }
-    | {"dynamic-slice", "dynamic-update-slice", "bitcast", "get-tuple-element", "tuple", "constant"}
-    | {"select", "bitcast-convert", "iota", "compare", "parameter"}
-)
-"""Instructions that do no arithmetic: what they move stays as narrow as it is."""
-
 _Stored: TypeAlias = tuple[SSAValue, SSAValue, Sequence[Index]]
 """A vector, the buffer it goes to, and where."""
 
@@ -199,11 +183,16 @@ def vector_lanes(values: Iterable[SSAValue]) -> int:
     widest = 8
     for value in values:
         op = value.owner
-        moves = isinstance(op, Instruction) and op.opcode.name in _MOVES
+        moves = isinstance(op, Instruction) and _moves(op.opcode)
         for shape in arrays_in(value):
             if shape.dimensions and (bits := _bits(shape.element_type, moves=moves)) > widest:
                 widest = bits
     return _VECTOR_BITS // widest
+
+
+def _moves(row: Opcode) -> bool:
+    """Whether it does no arithmetic: what it moves stays as narrow as it is."""
+    return row.moves or row.free or row.name in ("bitcast-convert", "compare", "iota")
 
 
 def _bits(element: PrimitiveType, *, moves: bool) -> int:

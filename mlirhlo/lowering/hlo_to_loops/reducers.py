@@ -16,10 +16,12 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import F32, Kind, PrimitiveType
+from mlirhlo.dialects.hlo.identities import identity_element
 from mlirhlo.dialects.hlo.ops import ConstantOp, ReduceOp, ReduceWindowOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
+from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.lowering.builder import FunctionBuilder, lanes_of
 from mlirhlo.lowering.hlo_to_loops import extremes
 from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
@@ -27,8 +29,6 @@ from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert, element_type
 from mlirhlo.lowering.hlo_to_loops.folds import callee
-
-_OPCODES = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def _opcodes(computation: ComputationOp, count: int) -> list[str] | None:
     opcodes: list[str] = []
     for number, part in enumerate(parts):
         op = cast(Instruction, _unconverted(part).owner)
-        if op.opcode.name not in _OPCODES:
+        if op.opcode.identity is None:
             return None
         owners = [_unconverted(v).owner for v in op.inputs]
         read = {o.parameter_number for o in owners if isinstance(o, ParameterOp)}
@@ -262,23 +262,14 @@ def _unconverted(value: SSAValue) -> SSAValue:
 def _nothing(e: Elements, opcode: str, element: PrimitiveType, initial: SSAValue) -> Value:
     """What changes no result that `initial` is part of."""
     type_ = register_type(element)
-    if opcode in ("maximum", "minimum"):
-        if element.is_float:
-            number: float = float("-inf") if opcode == "maximum" else float("inf")
-        elif element.kind is Kind.PRED:
-            number = opcode == "minimum"
-        else:
-            low = -(1 << (element.bits - 1)) if element.is_signed else 0
-            number = low if opcode == "maximum" else low + (1 << element.bits) - 1
-        return (e.constant(number, type_),)
     if opcode == "add" and (element.is_float or element.is_complex):
         # -0 leaves -0 as it is; where +0 is part of the sum anyway, it may be so more than once.
         zero = e.constant(0.0 if _is_zero(initial) else -0.0, type_)
         return (zero, zero) if element.is_complex else (zero,)
     if element.is_complex:
         return (e.constant(1.0, type_), e.constant(0.0, type_))
-    number = {"multiply": 1, "and": -1}.get(opcode, 0)
-    return (e.constant(number, type_),)
+    number = identity_element(OPCODES[opcode], element)
+    return (e.constant(cast(float, number), type_),)
 
 
 def _is_zero(value: SSAValue) -> bool:

@@ -43,12 +43,6 @@ _WORDS: Mapping[PrimitiveType, PrimitiveType] = {
     BF16: U16,
     **dict.fromkeys((S2, S4, U2, U4), U8),
 }
-_MOVES = frozenset(
-    {"bitcast", "broadcast", "concatenate", "constant", "copy", "dynamic-slice", "fusion", "gather"}
-    | {"dynamic-update-slice", "get-tuple-element", "pad", "parameter", "reshape", "reverse"}
-    | {"scatter", "select", "slice", "transpose", "tuple"}
-)
-"""Instructions that leave elements what they are, if the computations they call do."""
 
 
 def in_words(op: Instruction, computations: Computations) -> tuple[Instruction, Computations]:
@@ -88,7 +82,12 @@ def _only_move(instructions: Iterable[Instruction]) -> bool:
         if isinstance(shape, TupleShape):
             if any(isinstance(part, TupleShape) for part in shape.elements):
                 return False
-        if op.opcode.name not in _MOVES and any(_has_numbers(v) for v in (*op.inputs, op.output)):
+        row = op.opcode
+        # A fusion and a scatter leave elements what they are if the computations they call do.
+        moves = row.name in ("fusion", "scatter") or (
+            not row.collective and (row.moves or row.free)
+        )
+        if not moves and any(_has_numbers(v) for v in (*op.inputs, op.output)):
             return False
     return True
 

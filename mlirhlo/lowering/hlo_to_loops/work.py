@@ -17,10 +17,6 @@ _ELEMENT_NS = 0.03
 """Of an instruction that is one instruction of the processor, in vectors."""
 _FUNCTION_NS = 0.5
 """Of an elementary function."""
-_PLAIN = frozenset(
-    {"add", "subtract", "multiply", "maximum", "minimum", "negate", "abs", "select", "compare"}
-    | {"and", "or", "xor", "not", "convert", "bitcast-convert", "copy", "clamp"}
-)
 
 
 def estimated_ns(values: Iterable[SSAValue], operands: Container[SSAValue]) -> float:
@@ -45,7 +41,7 @@ def estimated_ns(values: Iterable[SSAValue], operands: Container[SSAValue]) -> f
 
 def is_plain(op: Instruction) -> bool:
     """Whether an element of it is no more than one or two instructions of the processor."""
-    return not op.opcode.elementwise or op.opcode.name in _PLAIN
+    return not op.opcode.elementwise or op.opcode.is_plain
 
 
 def _cost(op: Instruction) -> float:

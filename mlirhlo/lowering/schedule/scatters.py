@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from xdsl.ir import Operation
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirhlo.dialects.hlo.element_types import Kind
@@ -14,8 +15,6 @@ from mlirhlo.lowering.schedule.vectorize import BYTES, THREADS
 
 _SERIAL = 16
 """Updates in order that one thread combines, where it would take longer to sort them."""
-COMMUTATIVE = frozenset({"add", "and", "maximum", "minimum", "multiply", "or", "xor"})
-"""Opcodes of combiners of which the order says nothing, but for the rounding of sums and products of floats."""
 _WORD = 4
 """Bytes of the smallest number that all devices update atomically: of smaller ones they take the word around them,
 which has to be in the array."""
@@ -53,7 +52,7 @@ def is_atomic(op: ScatterOp) -> bool:
     """Whether updates may be combined in any order, each at once."""
     element = element_of(op.outputs[0])
     body = list(op.combiner.block.ops)
-    if len(op.outputs) > 1 or len(body) != 2 or opcode_of(op) not in COMMUTATIVE:
+    if len(op.outputs) > 1 or len(body) != 2 or not _is_fold(body[0]):
         return False
     if set(body[0].operands) != set(op.combiner.block.args):
         return False
@@ -61,6 +60,11 @@ def is_atomic(op: ScatterOp) -> bool:
         return opcode_of(op) == "add"
     is_stored_whole = element.bits >= 8 or element.kind is Kind.PRED
     return is_stored_whole and prod(sizes_of(op.outputs[0])) * element.byte_size % _WORD == 0
+
+
+def _is_fold(op: Operation) -> bool:
+    """Whether the order in which numbers are combined says nothing, but for the rounding of floats."""
+    return isinstance(op, Instruction) and op.opcode.identity is not None
 
 
 def opcode_of(op: ScatterOp) -> str:

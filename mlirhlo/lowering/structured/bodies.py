@@ -227,17 +227,16 @@ def elementwise(body: Body, op: Instruction, operands: Sequence[SSAValue]) -> SS
 
     Operands of several types are converted to the widest first, as the interpreter's meaning has it.
     """
-    from mlirhlo.interp.mixed_types import CHANGES_TYPE, SECOND
-
     declared = cast(ArrayShape, shape_of(op.output.type)).element_type
     opcode = op.opcode.name
     if opcode == "copy":
         return body.convert(operands[0], declared)
     properties = {k: v for k, v in op.properties.items() if k not in KEPT_OUT}
-    if opcode in CHANGES_TYPE and opcode != "compare":
+    data = op.opcode.data_operands(len(operands))
+    if opcode != "compare" and (not data or (op.opcode.gives_real and opcode != "abs")):
         return body.emit(opcode, operands, declared, properties)
     given = list(operands)
-    first = 1 if opcode in SECOND and opcode != "clamp" else 0
+    first = data[0] if data else 0
     work = widest([element_of(value) for value in given[first:]])
     if opcode == "abs" and work.is_complex:
         return body.convert(body.emit(opcode, given, work.real, properties), declared)

@@ -41,11 +41,6 @@ Reader: TypeAlias = "MapOp | FoldOp | ContractOp"
 Instances: TypeAlias = "dict[AffineMap, None]"
 """The maps from a root's space to that of an op merged into it."""
 
-_CHEAP = frozenset(
-    {"abs", "add", "and", "clamp", "compare", "constant", "convert", "maximum", "minimum", "multiply"}
-    | {"negate", "not", "or", "select", "subtract", "xor", "bitcast-convert"}
-)  # fmt: skip
-"""Instructions that cost no more than reading an element."""
 _MAX_CHEAP = 4
 """Instructions of a body that may be repeated."""
 _MAX_INSTANCES = 16
@@ -167,9 +162,9 @@ def _pays(op: MapOp | ConstantOp, roots: Mapping[Operation, Instances]) -> bool:
     body = list(op.body.block.ops)[:-1]
     if any(isinstance(inner, IndexOp) for inner in body) and not _are_natural(roots):
         return False
-    names = [cast(Any, inner).opcode.name for inner in body if not isinstance(inner, IndexOp)]
-    work = [name for name in names if name != "constant"]
-    if len(work) <= _MAX_CHEAP and _CHEAP.issuperset(work):
+    rows = [cast(Any, inner).opcode for inner in body if not isinstance(inner, IndexOp)]
+    work = [row for row in rows if row.name != "constant"]
+    if len(work) <= _MAX_CHEAP and all(row.is_plain for row in work):
         return len(roots) == 1 or len(work) <= 1
     evaluations = sum(
         prod(space) * len(instances)

@@ -31,7 +31,7 @@ def reducer(name: str, rewriter: Rewriter) -> type[Instruction] | None:
         return None
     if {*root.operands} != {p.output for p in parameters} or len(root.operands) != 2:
         return None
-    return type(root) if root.opcode.name in COMMUTATIVE else None
+    return type(root) if root.opcode.identity is not None else None
 
 
 def _root(op: MapOp, rewriter: Rewriter) -> Instruction | None:
@@ -43,10 +43,6 @@ def keeps_types(op: MapOp, computation: ComputationOp) -> bool:
     """Whether no element is rounded on its way into the computation of a map, or out of it."""
     inside = [element(op) for op in (*computation.parameters, computation.root)]
     return inside == [*[element(value) for value in op.inputs], element(op)]
-
-
-COMMUTATIVE = frozenset({"add", "and", "maximum", "minimum", "multiply", "or", "xor"})
-"""Opcodes of two operands that reductions are made of."""
 
 
 @rule(MapOp)

@@ -24,6 +24,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import Opcode
 from mlirhlo.interp.collectives import GroupMode, group_mode
 from mlirhlo.rewrites.collectives.common import (
     Ids,
@@ -271,7 +272,10 @@ class AllReduceSimplifierPass(Simplifier):
         return True
 
 
-_MOVES = ("broadcast", "reshape", "transpose", "slice", "bitcast", "copy", "concatenate", "pad")
+def _is_of_operands(row: Opcode) -> bool:
+    """Whether equal operands make equal results, on whatever replica."""
+    local = not row.collective and not row.side_effect
+    return row.elementwise or row.name == "iota" or (local and (row.moves or row.free))
 
 
 def _is_same(value: SSAValue, around: Surroundings) -> bool:
@@ -292,7 +296,7 @@ def _is_same(value: SSAValue, around: Surroundings) -> bool:
         elif isinstance(op, AllReduceOp) and group_mode(op) is GroupMode.CROSS_REPLICA:
             if len(ids_of(op, around) or ()) != 1:
                 return False
-        elif op.opcode.elementwise or op.opcode.name in ("constant", "iota", *_MOVES):
+        elif _is_of_operands(op.opcode):
             stack += [operand.owner for operand in op.inputs]
         else:
             return False

@@ -5,9 +5,8 @@ They are those of a core with 64-byte vectors; decisions need their ratios, not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.table import OPCODES, PLAIN_NS
 
 BYTE_TIME = 0.05
 """To read or write a byte of an array that fits no cache."""
@@ -47,58 +46,22 @@ SMALLEST_SHARED_BYTES = 4096
 SEARCH_LIMIT = 96
 """Kernels looked at to show that fusing two closes no cycle."""
 
-_CHEAP = 0.03
-
-_TIMES: Mapping[str, float] = {
-    "bitcast-convert": 0.0,
-    "copy": 0.0,
-    "convert": 0.02,
-    "imag": 0.0,
-    "real": 0.0,
-    "acos": 1.0,
-    "acosh": 1.5,
-    "asin": 1.0,
-    "asinh": 1.5,
-    "atan": 1.0,
-    "atan2": 1.2,
-    "atanh": 1.0,
-    "cbrt": 1.0,
-    "cosine": 0.8,
-    "cosh": 0.6,
-    "divide": 0.3,
-    "erf": 0.6,
-    "exponential": 0.3,
-    "exponential-minus-one": 0.5,
-    "log": 0.4,
-    "log-plus-one": 0.5,
-    "logistic": 0.5,
-    "power": 2.0,
-    "remainder": 2.0,
-    "rsqrt": 0.4,
-    "sine": 0.8,
-    "sinh": 0.6,
-    "sqrt": 0.3,
-    "stochastic-convert": 0.3,
-    "tan": 1.0,
-    "tanh": 0.5,
-}
-
 _TRIGONOMETRIC = frozenset({"cosine", "sine", "tan"})
 """Functions with another way for huge arguments, behind a branch."""
 
-EXPENSIVE = frozenset(name for name, time in _TIMES.items() if time > 0.25)
+EXPENSIVE = frozenset(name for name, row in OPCODES.items() if row.element_ns > 0.25)
 """Opcodes of floats that are never computed twice for one element."""
 
 
 def element_time(opcode: str, element: PrimitiveType) -> float:
     """Nanoseconds for one element of an elementwise instruction, in vectors."""
     scale = max(element.bits, 32) / 32
-    return _TIMES.get(opcode, _CHEAP) * scale
+    return OPCODES[opcode].element_ns * scale
 
 
 def code_size(opcode: str, element: PrimitiveType) -> float:
     """How much longer LLVM takes for an elementwise instruction than for a sum of f32."""
-    beyond = max(0.0, element_time(opcode, element) - _CHEAP)
+    beyond = max(0.0, element_time(opcode, element) - PLAIN_NS)
     if opcode in _TRIGONOMETRIC:
         beyond *= 8.0
     if element.is_complex:

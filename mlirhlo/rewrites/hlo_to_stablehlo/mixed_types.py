@@ -21,31 +21,14 @@ from mlirhlo.rewrites.hlo_to_stablehlo.types import leaves
 if TYPE_CHECKING:
     from mlirhlo.rewrites.hlo_to_stablehlo.core import Scope, Tree
 
-_ALL = ("concatenate", "dynamic-update-slice", "pad", "select-and-scatter")
-_FIRST = (*("broadcast", "dynamic-slice", "gather", "reshape", "reverse", "slice", "transpose"),)
 _PAIRS = ("reduce", "reduce-window")
 _PRODUCTS = ("convolution", "dot")
-_CHANGES_TYPE = frozenset(
-    {
-        *("abs", "compare", "complex", "convert", "imag", "is-finite", "real", "reduce-precision"),
-        "stochastic-convert",
-    }
-)
-"""Elementwise opcodes whose result is of another type by its nature."""
 
 
 def _data(op: Instruction) -> dict[int, int] | None:
     """Which operands hold data, and of which result leaf; None for opcodes that are not asked."""
     name = op.opcode.name
     count = len(op.inputs)
-    if name in ("clamp", "select"):
-        return dict.fromkeys(range(0 if name == "clamp" else 1, count), 0)
-    if name in _FIRST:
-        return {0: 0}
-    if name == "dynamic-update-slice":
-        return {0: 0, 1: 0}
-    if name in _ALL or (op.opcode.elementwise and name not in _CHANGES_TYPE):
-        return dict.fromkeys(range(count), 0)
     if name in _PAIRS:
         return {i: i % (count // 2) for i in range(count)}
     if name == "scatter":
@@ -53,7 +36,9 @@ def _data(op: Instruction) -> dict[int, int] | None:
         return {i: i % (half + 1) for i in range(count) if i != half}
     if (name in _PRODUCTS and count == 2) or name == "compare":
         return {0: 0, 1: 0}
-    return None
+    if op.opcode.gives_real and cast(ArrayShape, op.input_shapes[0]).element_type.is_complex:
+        return None
+    return dict.fromkeys(op.opcode.data_operands(count), 0) or None
 
 
 def _element_type(shape: Shape) -> PrimitiveType | None:

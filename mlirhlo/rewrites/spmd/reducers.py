@@ -8,8 +8,10 @@ import numpy as np
 
 from mlirhlo.dialects.hlo import element_types as et
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.identities import identity_element
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.rewrites.spmd.emit import Estimate, Value
 from mlirhlo.rewrites.spmd.factors import leaves
 from mlirhlo.rewrites.spmd.local import Work
@@ -59,48 +61,13 @@ def opcode_of(computation: ComputationOp) -> str | None:
         return None
     if {*root.operands} != {p.output for p in parameters} or len(root.operands) != 2:
         return None
-    return root.opcode.name if root.opcode.name in _COMMUTATIVE else None
-
-
-_COMMUTATIVE = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
+    return None if root.opcode.identity is None else root.opcode.name
 
 
 def identity(opcode: str, type_: PrimitiveType) -> Any | None:
     """The scalar `e` with `opcode(e, x) == x`; None where there is none."""
-    dtype = type_.dtype
-    is_bool = type_.name == "pred"
-    if opcode == "add" and not is_bool:
-        # -0 + x is x for every x, while 0 + -0 is 0.
-        return None if type_ is et.F8E8M0FNU else -np.zeros((), dtype)
-    if opcode in ("or", "xor"):
-        return np.zeros((), dtype)
-    if opcode == "and":
-        return np.ones((), dtype) if is_bool else np.array(-1).astype(dtype)
-    if opcode == "multiply" and not is_bool:
-        return np.ones((), dtype)
-    if opcode in ("add", "maximum"):
-        if is_bool:
-            return np.zeros((), dtype)
-        return _extreme(type_, lowest=True)
-    if opcode in ("multiply", "minimum"):
-        if is_bool:
-            return np.ones((), dtype)
-        return _extreme(type_, lowest=False)
-    return None
-
-
-def _extreme(type_: PrimitiveType, *, lowest: bool) -> Any | None:
-    """The least or greatest value, an infinity where the type has one."""
-    if type_.is_complex:
-        return None
-    value = np.array(-np.inf if lowest else np.inf)
-    if type_.is_float and np.isinf(value.astype(type_.dtype).astype(np.float64)):
-        return value.astype(type_.dtype)
-    import ml_dtypes
-
-    about: Any = ml_dtypes
-    info = (about.finfo if type_.is_float else about.iinfo)(type_.dtype)
-    return np.array(info.min if lowest else info.max).astype(type_.dtype)
+    number = identity_element(OPCODES[opcode], type_)
+    return None if number is None else np.array(number).astype(type_.dtype)
 
 
 def is_identity(value: Value, opcode: str, type_: PrimitiveType) -> bool:

@@ -17,7 +17,6 @@ from mlirhlo.dialects.hlo.ops import SelectOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import values_between
 from mlirhlo.rewrites.fusion.choosing import LEAST_DEPTH
-from mlirhlo.rewrites.fusion.cost import EXPENSIVE
 
 _MOST_OPS = 6
 """Instructions of a predicate, which is computed once more to know whether a tile is wanted."""
@@ -60,17 +59,8 @@ def choice_of(
 
 def _is_cheap(predicate: SSAValue, operands: Sequence[SSAValue]) -> bool:
     ends = set(operands)
-    names = [
-        value.owner.opcode.name if isinstance(value.owner, Instruction) else ""
-        for value in values_between([predicate], operands)
-        if value not in ends
-    ]
-    return len(names) <= _MOST_OPS + sum(n in _FREE for n in names) and all(
-        name in _FREE or (name in _QUICK and name not in EXPENSIVE) for name in names
-    )
-
-
-_QUICK = frozenset(
-    {"add", "and", "compare", "is-finite", "maximum", "minimum", "multiply", "negate", "not", "or"}
-    | {"select", "subtract", "xor"}
-)
+    owners = [value.owner for value in values_between([predicate], operands) if value not in ends]
+    rows = [owner.opcode for owner in owners if isinstance(owner, Instruction)]
+    costing = [row for row in rows if row.name not in _FREE]
+    is_quick = all(row.elementwise and row.is_plain for row in costing)
+    return is_quick and len(rows) == len(owners) and len(costing) <= _MOST_OPS

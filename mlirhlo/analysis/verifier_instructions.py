@@ -27,6 +27,7 @@ from mlirhlo.dialects.hlo.shapes import (
     compatible,
     leaves,
 )
+from mlirhlo.dialects.hlo.table import ANNOTATIONS
 from mlirhlo.dialects.hlo.types import shape_of
 
 declare(
@@ -68,7 +69,7 @@ class InstructionChecks:
             *[
                 id(properties[k])
                 for k in op.property_order
-                if k in properties and k not in _ANYTIME
+                if k in properties and k not in ANNOTATIONS
             ],
         )
         holds = key in self._right
@@ -138,15 +139,6 @@ class InstructionChecks:
             LAYOUT, message[0], f"{op.opcode.name}: {message[1]}", op, attribute="sharding"
         )
         return False
-
-
-_ANYTIME = frozenset(
-    {
-        "backend_config", "control_predecessors", "frontend_attributes", "metadata", "origin",
-        "proto_id", "proto_rest", "raw_attributes", "sharding", "statistics",
-    }
-)  # fmt: skip
-"""Properties that no constraint of an opcode looks at."""
 
 
 def sharding_problem(sharding: Sharding, shape: Shape, devices: int) -> tuple[str, str] | None:

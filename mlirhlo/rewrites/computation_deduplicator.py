@@ -15,11 +15,9 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.order import instruction_list
+from mlirhlo.dialects.hlo.table import PROVENANCE
 from mlirhlo.rewrites.computations import rename_callees
 from mlirhlo.rewrites.passes import HloPass, Trace
-
-_NAMES = frozenset({"metadata", "origin", "original_value", "proto_id", "proto_rest", "statistics"})
-"""Properties that say nothing of what is computed."""
 
 
 def computation_key(
@@ -34,7 +32,9 @@ def computation_key(
     for op in computation.instructions:
         numbers[op.output] = len(numbers)
         properties = tuple(
-            (key, _named(value, names)) for key, value in op.properties.items() if key not in _NAMES
+            (key, _named(value, names))
+            for key, value in op.properties.items()
+            if key not in PROVENANCE
         )
         operands = tuple(numbers[v] for v in op.operands)
         rows.append((type(op), op.output.type, operands, frozenset(properties)))

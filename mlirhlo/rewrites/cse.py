@@ -23,14 +23,13 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import without_layout
+from mlirhlo.dialects.hlo.table import Role, properties_of
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import read_all_instead
 from mlirhlo.rewrites.dce import callers_first, erase_unused
 from mlirhlo.rewrites.passes import HloPass, Trace
 
-_NOT_COMPARED = frozenset(
-    {"metadata", "proto_id", "proto_rest", "origin", "statistics", CONTROL_PREDECESSORS}
-)
+_NOT_COMPARED = properties_of(Role.PROVENANCE, Role.ORDER)
 _MERGED_WITHOUT_OPERANDS = frozenset(
     OP_CLASSES[name] for name in ("constant", "partition-id", "replica-id")
 )

@@ -18,11 +18,11 @@ from mlirhlo.dialects.hlo.attributes.base import TextAttr
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.table import PROVENANCE
 from mlirhlo.dialects.quick import ops_of
 
 LARGEST_CONSTANT = 1 << 20
 """Bytes of a constant in a module that is worth keeping."""
-_SOURCES = frozenset(("metadata", "proto_id", "proto_rest"))
 _SOURCES_OF_MODULES = frozenset(("hlo.stack_frames", "hlo.proto_id", "hlo.proto_rest"))
 
 
@@ -39,7 +39,7 @@ def fingerprint(module: ModuleOp) -> str | None:
         for computation in () if block is None else ops_of(block):
             if type(computation) is not ComputationOp:
                 return None
-            lines.append(_attributes(computation.properties, _SOURCES))
+            lines.append(_attributes(computation.properties, PROVENANCE))
             lines += [_instruction(op, numbers) for op in ops_of(computation.block)]
     except _Unknown:
         return None
@@ -50,9 +50,9 @@ def _instruction(op: Operation, numbers: dict[SSAValue, int]) -> str:
     if op.regions:
         raise _Unknown
     operands = [numbers.setdefault(value, len(numbers)) for value in op._operands]  # pyright: ignore[reportPrivateUsage]
-    line = f"{op.name}{operands}{_attributes(op.properties, _SOURCES)}"
+    line = f"{op.name}{operands}{_attributes(op.properties, PROVENANCE)}"
     if op.attributes:
-        line += _attributes(op.attributes, _SOURCES)
+        line += _attributes(op.attributes, PROVENANCE)
     for value in op.results:
         number = numbers.setdefault(value, len(numbers))
         line += f"{number}{value._name!r}{_words(value._type)}"  # pyright: ignore[reportPrivateUsage]

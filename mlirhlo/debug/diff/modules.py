@@ -26,12 +26,11 @@ from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.dialects.hlo.module import HEADER_PREFIX, HloModule
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, without_layout
+from mlirhlo.dialects.hlo.table import PROVENANCE
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-_UNTOLD = frozenset({"metadata", "proto_id", "proto_rest", CONTROL_PREDECESSORS})
-"""Properties that are no difference by themselves."""
 KINDS = ("unchanged", "moved", "changed", "added", "removed")
 
 
@@ -190,7 +189,7 @@ class _Differ:
         keys = dict.fromkeys((*a.properties, *b.properties))
         called = set(type(a).calling_keys) | set(type(b).calling_keys)
         for key in keys:
-            if key in _UNTOLD or key in called:
+            if key in PROVENANCE or key == CONTROL_PREDECESSORS or key in called:
                 continue
             one, other = a.properties.get(key), b.properties.get(key)
             if one != other:

@@ -50,6 +50,16 @@ class Extreme(Enum):
     GREATEST = "greatest"
 
 
+class Role(Enum):
+    """What a property is for."""
+
+    MEANING = "says what is computed"
+    PLACEMENT = "says where, and what tools were told about it"
+    PROVENANCE = "says where an instruction came from; no difference by itself"
+    CONFIGURATION = "says how a back end computes it"
+    ORDER = "says what runs before it"
+
+
 @dataclass(frozen=True, slots=True)
 class AttrSpec:
     """One attribute of an opcode."""
@@ -66,6 +76,7 @@ class AttrSpec:
     """Accepted and dropped."""
     newer: bool = False
     """libtpu 0.0.51 and later; jaxlib 0.10.2 does not know it."""
+    role: Role = Role.MEANING
 
     @property
     def property_name(self) -> str:
@@ -159,22 +170,23 @@ def _a(
     always: bool = False,
     read_only: bool = False,
     newer: bool = False,
+    role: Role = Role.MEANING,
 ) -> AttrSpec:
-    return AttrSpec(key, kind, required, default, always, read_only, newer)
+    return AttrSpec(key, kind, required, default, always, read_only, newer, role)
 
 
 COMMON_BEFORE: tuple[AttrSpec, ...] = (
-    _a("sharding", k.SHARDING),
-    _a("frontend_attributes", k.FRONTEND_ATTRIBUTES),
+    _a("sharding", k.SHARDING, role=Role.PLACEMENT),
+    _a("frontend_attributes", k.FRONTEND_ATTRIBUTES, role=Role.PLACEMENT),
 )
 """Printed after the opcode's own attributes and before `control-predecessors`."""
 
 COMMON_AFTER: tuple[AttrSpec, ...] = (
-    _a("statistics", k.STATISTICS),
+    _a("statistics", k.STATISTICS, role=Role.PROVENANCE),
     _a("result_accuracy", k.RESULT_ACCURACY),
-    _a("origin", k.ORIGIN),
-    _a("metadata", k.METADATA),
-    _a("backend_config", k.BYTES),
+    _a("origin", k.ORIGIN, role=Role.PROVENANCE),
+    _a("metadata", k.METADATA, role=Role.PROVENANCE),
+    _a("backend_config", k.BYTES, role=Role.CONFIGURATION),
 )
 """Printed after `control-predecessors`. `result_accuracy` only where the row says `accuracy`."""
 
@@ -1030,6 +1042,30 @@ OPCODES: Mapping[str, Opcode] = {
 
 COMMON: tuple[AttrSpec, ...] = (*COMMON_BEFORE, *COMMON_AFTER)
 """Attributes every instruction may carry (`control-predecessors` aside, which are operands)."""
+
+
+CONTROL_PREDECESSORS = "control_predecessors"
+"""Property with the number of trailing operands that are control predecessors."""
+UNWRITTEN: Mapping[str, Role] = {
+    CONTROL_PREDECESSORS: Role.ORDER,
+    "proto_id": Role.PROVENANCE,
+    "proto_rest": Role.PROVENANCE,
+    "raw_attributes": Role.CONFIGURATION,
+}
+"""Properties that every instruction may have and that text writes in ways of their own. `proto_id`: id in the proto it
+was read from; `proto_rest`: fields nothing else holds, serialised; `raw_attributes`: unknown attributes carried through
+as text."""
+
+
+def properties_of(*roles: Role) -> frozenset[str]:
+    """The properties that every instruction may have, of some roles."""
+    written = {spec.property_name: spec.role for spec in COMMON}
+    return frozenset(name for name, role in {**written, **UNWRITTEN}.items() if role in roles)
+
+
+PROVENANCE = properties_of(Role.PROVENANCE)
+ANNOTATIONS = properties_of(*set(Role) - {Role.MEANING})
+"""Properties that no value depends on."""
 
 
 def _specs(row: Opcode) -> Mapping[str, AttrSpec]:

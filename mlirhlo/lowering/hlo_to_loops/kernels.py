@@ -16,6 +16,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp, CustomCallOp, FusionOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.table import ANNOTATIONS
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder
 from mlirhlo.lowering.hlo_to_loops.canonical import canonical
@@ -124,21 +125,7 @@ def outputs_of(value: SSAValue) -> list[Output]:
     return [Output(value, cast(ArrayShape, shape), None)]
 
 
-_WITHOUT_MEANING = frozenset(
-    {
-        "metadata",
-        "sharding",
-        "frontend_attributes",
-        "backend_config",
-        "statistics",
-        "original_value",
-        "origin",
-        "control_predecessors",
-        "proto_id",
-        "proto_rest",
-        "kind",
-    }
-)
+_WITHOUT_MEANING = ANNOTATIONS | {"kind"}
 """Properties that no kernel depends on, but custom calls on their `backend_config`."""
 
 

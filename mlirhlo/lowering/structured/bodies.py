@@ -27,19 +27,12 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import ANNOTATIONS
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op, new_block
 from mlirhlo.dialects.structured import IndexOp, YieldOp
 
 Scalars: TypeAlias = "tuple[SSAValue, ...]"
-
-KEPT_OUT = frozenset(
-    {
-        "metadata", "sharding", "frontend_attributes", "backend_config", "statistics", "original_value",
-        "origin", "control_predecessors", "proto_id", "proto_rest", "raw_attributes",
-    }
-)  # fmt: skip
-"""Properties of instructions that no value depends on."""
 
 
 def scalar_type(element: PrimitiveType) -> Attribute:
@@ -231,7 +224,7 @@ def elementwise(body: Body, op: Instruction, operands: Sequence[SSAValue]) -> SS
     opcode = op.opcode.name
     if opcode == "copy":
         return body.convert(operands[0], declared)
-    properties = {k: v for k, v in op.properties.items() if k not in KEPT_OUT}
+    properties = {k: v for k, v in op.properties.items() if k not in ANNOTATIONS}
     data = op.opcode.data_operands(len(operands))
     if opcode != "compare" and (not data or (op.opcode.gives_real and opcode != "abs")):
         return body.emit(opcode, operands, declared, properties)

@@ -8,8 +8,8 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.random import RngBitGeneratorOp
+from mlirhlo.dialects.hlo.table import ANNOTATIONS
 from mlirhlo.dialects.structured import LibraryOp, RandomBitsOp
-from mlirhlo.lowering.structured.bodies import KEPT_OUT
 from mlirhlo.lowering.structured.conversion import (
     Kernel,
     converts,
@@ -52,7 +52,7 @@ def convert_routine(kernel: Kernel, op: Instruction) -> Sequence[SSAValue]:
     settings = {
         key: value
         for key, value in op.properties.items()
-        if key not in KEPT_OUT or (key == "backend_config" and op.opcode.name == "custom-call")
+        if key not in ANNOTATIONS or (key == "backend_config" and op.opcode.name == "custom-call")
     }
     parts = parts_of(op.shape)
     made = LibraryOp(

@@ -31,8 +31,8 @@ from mlirhlo.dialects.hlo.ops import (
     ReshapeOp,
     TransposeOp,
 )
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible, leaves
+from mlirhlo.dialects.hlo.table import Role, properties_of
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
 from mlirhlo.rewrites.rules import Rewriter
@@ -156,9 +156,7 @@ def is_scalar_broadcast(value: SSAValue) -> BroadcastOp | None:
     return None
 
 
-_NOT_OWN = frozenset(
-    {"metadata", "sharding", "frontend_attributes", "proto_id", "origin", CONTROL_PREDECESSORS}
-)
+_NOT_OWN = properties_of(Role.PROVENANCE, Role.PLACEMENT, Role.ORDER)
 
 
 def own_properties(op: Instruction) -> dict[str, Attribute]:

@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.ops import AsyncStartOp, ConstantOp, DynamicSliceOp, I
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import Role, properties_of
 from mlirhlo.interp.collectives import GroupMode, group_mode
 from mlirhlo.rewrites.spmd.reducers import opcode_of
 
@@ -98,12 +99,13 @@ def reduction_of(op: Instruction, around: Surroundings) -> str | None:
     return opcode_of(around.computations.get(name) or around.module.by_name()[name])
 
 
+_NOT_COMPARED = properties_of(Role.PROVENANCE, Role.PLACEMENT)
+
+
 def key_of(op: Instruction, around: Surroundings) -> Hashable:
     """Equal for collectives that can be one: same opcode, groups, mode and reduction."""
-    left_out = ("channel_id", "metadata", "to_apply", "sharding", "frontend_attributes")
-    own = tuple(
-        sorted((k, str(v)) for k, v in op.properties.items() if k not in (*left_out, "proto_id"))
-    )
+    left_out = {"channel_id", "to_apply", *_NOT_COMPARED}
+    own = tuple(sorted((k, str(v)) for k, v in op.properties.items() if k not in left_out))
     reduction: str | None = None
     if "to_apply" in op.properties:
         reduction = reduction_of(op, around) or str(op.properties["to_apply"])

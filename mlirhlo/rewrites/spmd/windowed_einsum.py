@@ -20,6 +20,7 @@ from mlirhlo.dialects.hlo.attributes.base import integer, symbol
 from mlirhlo.dialects.hlo.build import close
 from mlirhlo.dialects.hlo.ops import DotOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.table import Role, properties_of
 from mlirhlo.rewrites.spmd.emit import Emitter, Value, array_of, dense, shape_of_value, sized
 from mlirhlo.rewrites.spmd.grid import Axes, Placement
 from mlirhlo.rewrites.spmd.local import Leaf, Work
@@ -336,7 +337,7 @@ def _dot(work: Work, operands: Sequence[Value], sizes: Sequence[int], emit: Emit
     return emit.make(work.op.opcode.name, operands, sized(shape, sizes), own)
 
 
-_OF_THE_WHOLE = ("sharding", "proto_id", "proto_rest", "control_predecessors", "metadata")
+_OF_THE_WHOLE = {"sharding", *properties_of(Role.PROVENANCE, Role.ORDER)}
 
 
 def _around(work: Work, values: Values, steps: range, step: Step, emit: Emitter) -> Values:

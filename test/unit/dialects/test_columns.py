@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 import mlirhlo
-from mlirhlo.dialects.hlo.table import OPCODES
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.table import ANNOTATIONS, OPCODES, PROVENANCE, Role
+from mlirhlo.lowering.hlo_to_loops.kernels import kernel_key
+from mlirhlo.rewrites.algsimp.common import own_properties
+from mlirhlo.runtime.fingerprint import fingerprint
 
 BODIES = {
     "add-dependency": "t = token[] after-all() ROOT r = f32[12] add-dependency(x, t)",
@@ -84,3 +88,38 @@ def test_data_of_opcodes_with_indices() -> None:
     }
     for opcode, (count, data) in cases.items():
         assert list(OPCODES[opcode].data_operands(count)) == data
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        'metadata={op_name="jit/add"}',
+        'origin={{"a"}}',
+        "statistics={visualizing_index=0,time=3}",
+    ],
+)
+def test_provenance_is_no_difference(attribute: str) -> None:
+    """Common subexpressions merge, kernels are shared and compiled code is kept whatever provenance says."""
+    assert attribute.partition("=")[0] in PROVENANCE
+
+    def text(first: str, second: str) -> str:
+        return (
+            f"ENTRY e {{ x = f32[12] parameter(0)\n a = f32[12] negate(x){first}\n"
+            f" b = f32[12] negate(x){second}\n ROOT r = f32[12] add(a, b) }}"
+        )
+
+    merged = mlirhlo.parse(text(f", {attribute}", "")).opt("cse").as_text()
+    assert merged.count("negate(") == 1
+    plain, marked = (mlirhlo.parse(text(first, "")).op for first in ("", f", {attribute}"))
+    assert fingerprint(plain) == fingerprint(marked) is not None
+    ops = [op for op in HloModule(marked).instructions if op.opcode.name == "negate"]
+    assert kernel_key(ops[0], {}) == kernel_key(ops[1], {})
+    assert own_properties(ops[0]) == {}
+
+
+def test_annotations_and_meaning_are_told_apart() -> None:
+    assert {"sharding", "backend_config", "control_predecessors", "raw_attributes"} <= ANNOTATIONS
+    assert "result_accuracy" not in ANNOTATIONS
+    assert not any(
+        spec.role is not Role.MEANING for row in OPCODES.values() for spec in row.attributes
+    )

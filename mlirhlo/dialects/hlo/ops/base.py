@@ -44,7 +44,7 @@ from mlirhlo.dialects.hlo.attributes.base import (
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding
 from mlirhlo.dialects.hlo.ops.assembly import parse_instruction, print_instruction
 from mlirhlo.dialects.hlo.shapes import Shape
-from mlirhlo.dialects.hlo.table import COMMON, OPCODES, Opcode
+from mlirhlo.dialects.hlo.table import COMMON, CONTROL_PREDECESSORS, OPCODES, UNWRITTEN, Opcode
 from mlirhlo.dialects.hlo.types import shape_of
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ OpT = TypeVar("OpT", bound="Instruction")
 
 _at = cast("Callable[[tuple[Any, ...], int], Any]", cast(Any, tuple).__getitem__)
 """As xDSL's `SSAValues[place]`, which is a function of Python's."""
-
-CONTROL_PREDECESSORS = "control_predecessors"
-"""Property with the number of trailing operands that are control predecessors."""
 
 
 class Accessor(Generic[T]):
@@ -320,13 +317,8 @@ class Binary(Instruction):
 
 _COMMON_PROPERTIES: Mapping[str, OptPropertyDef] = {
     **{spec.property_name: OptPropertyDef(BaseAttr(spec.kind.attribute)) for spec in COMMON},
-    CONTROL_PREDECESSORS: OptPropertyDef(AnyAttr()),
-    "proto_id": OptPropertyDef(AnyAttr()),
-    "proto_rest": OptPropertyDef(AnyAttr()),
-    "raw_attributes": OptPropertyDef(AnyAttr()),
+    **{name: OptPropertyDef(AnyAttr()) for name in UNWRITTEN},
 }
-"""`proto_id`: id in the proto it was read from; `proto_rest`: fields nothing else holds, serialised;
-`raw_attributes`: unknown attributes carried through as text."""
 
 OP_CLASSES: dict[str, type[Instruction]] = {}
 """Class of every opcode, filled by `instruction`."""

@@ -9,7 +9,7 @@ Importing this module starts nothing: every function imports what it needs when 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from mlirhlo.importing import ALONE
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlirhlo.interp.engine import Hook
     from mlirhlo.interp.registry import Meaning
     from mlirhlo.runtime.executable import Executable
+    from mlirhlo.runtime.sharded import ShardedExecutable
 
 __version__ = "0.1.0"
 
@@ -323,6 +324,29 @@ def run(module: Module | Source, *arguments: object) -> Any:
     return (module if isinstance(module, Module) else load(module))(*arguments)
 
 
+@overload
+def compile(  # noqa: A001
+    module: Module | Source,
+    platform: str = "cpu",
+    *,
+    level: int = 2,
+    cached: bool = True,
+    debug: bool = False,
+    options: Mapping[str, object] | None = None,
+    gpu: str = "",
+) -> Executable: ...
+@overload
+def compile(  # noqa: A001
+    module: Module | Source,
+    platform: str = "cpu",
+    *,
+    level: int = 2,
+    cached: bool = True,
+    debug: bool = False,
+    options: Mapping[str, object] | None = None,
+    gpu: str = "",
+    devices: int,
+) -> ShardedExecutable: ...
 def compile(  # noqa: A001  # numba's, torch's and re's word for it
     module: Module | Source,
     platform: str = "cpu",
@@ -332,8 +356,12 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     debug: bool = False,
     options: Mapping[str, object] | None = None,
     gpu: str = "",
-) -> Executable:
+    devices: int | None = None,
+) -> Executable | ShardedExecutable:
     """The module as machine code for this machine, called as the module is.
+
+    With `devices` it runs on so many devices of this process, each on a thread of its own: a sharded module is
+    partitioned, and takes and gives whole arrays.
 
     With `platform="gpu"` it is PTX for the device that `gpu` names (`h100`, `sm_80`; H100 where it is empty),
     and runs on the simulator, which reports what kernels do wrong.
@@ -343,9 +371,9 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     whether results depend on memory that was never written: runs are slow then and raise HLO0439 and
     HLO0440. `options` are XLA's debug options, which go over the flags of
     the environment (`{"xla_dump_to": "dumps"}`). The interpreter never steps in: raises `HloError` HLO0432
-    and HLO0435 for what has no code, HLO0437 for an unknown platform, HLO0524 for options that do
-    not fit, HLO0520 and HLO0521 for flags that do not, HLO0508 for arguments of other types, and the
-    verifier's for a module whose faults are in the way.
+    and HLO0435 for what has no code, HLO0353 for another number of devices, HLO0437 for an unknown platform,
+    HLO0524 for options that do not fit, HLO0520 and HLO0521 for flags that do not, HLO0508 for arguments of
+    other types, and the verifier's for a module whose faults are in the way.
     """
     with ALONE:
         from mlirhlo.debug.dump import flags_for
@@ -356,11 +384,14 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
         raise _wrong_type("level", "a number from 0 to 3", level)
     if options is not None and not hasattr(options, "items"):
         raise _wrong_type("options", "a dict of XLA's flags", options)
+    if devices is not None and (not isinstance(devices, int) or devices < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _wrong_type("devices", "a number of devices", devices)
     made = module if isinstance(module, Module) else load(module)
     flags, program = flags_for(options), made.stablehlo
-    try:
+
+    def compile_one(op: ModuleOp) -> Executable:
         return compile_module(
-            made.static_op,
+            op,
             platform,
             level=level,
             cached=cached,
@@ -369,6 +400,13 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
             program=program,
             gpu=gpu,
         )
+
+    try:
+        if devices is None:
+            return compile_one(made.static_op)
+        with ALONE:
+            from mlirhlo.runtime.sharded import compile_sharded
+        return compile_sharded(made.static_op, devices, compile_one)
     except HloError:
         raise
     except Exception as found:

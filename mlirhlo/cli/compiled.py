@@ -64,21 +64,8 @@ class Compiled:
                 observer=observer,
                 gpu=self.gpu,
             )
-        per_device = inputs.per_device
-        run = executable.run_on
-
-        def on_all() -> list[Value]:
-            machine = Machine(inputs.replicas, inputs.partitions, seed=seed)
-
-            def on_one(replica: int, partition: int) -> Value:
-                device = machine.device(replica, partition)
-                given = per_device[device if len(per_device) > 1 else 0]
-                result: Value = run(machine, replica, partition, given)
-                return result
-
-            return machine.run_devices(on_one)
-
-        return on_all
+        devices = inputs.replicas, inputs.partitions
+        return lambda: executable.run_devices(Machine(*devices, seed=seed), inputs.per_device)
 
     def _simulated(self) -> list[GpuExecutable]:
         """Executables of simulated GPUs."""

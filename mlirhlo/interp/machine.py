@@ -248,10 +248,10 @@ class Machine:
             or any(wait.is_over() for wait in self._waits.values())
         ):
             return
-        self._deadlock = self._stuck({d: wait.reason() for d, wait in self._waits.items()})
+        self._deadlock = self.stuck({d: wait.reason() for d, wait in self._waits.items()})
         self._changed.notify_all()
 
-    def _stuck(self, reasons: Mapping[int, str]) -> HloError:
+    def stuck(self, reasons: Mapping[int, str]) -> HloError:
         """The error of devices that all wait, each for its reason."""
         first, *rest = sorted(reasons.items())
         others = [d for d in range(self.device_count) if d not in reasons]
@@ -279,7 +279,7 @@ class Machine:
                 reasons[device] = reason
                 places[device] = each.place(device)
         if running and running <= reasons.keys():
-            problem = self._stuck({d: reasons[d] for d in running})
+            problem = self.stuck({d: reasons[d] for d in running})
             self._fail(problem.at(places.get(min(running))))
         else:
             for each in watched:

@@ -9,9 +9,9 @@ from __future__ import annotations
 WORD = 8
 """Bytes of every field."""
 
-WORLD, STATE, REPLICA, PARTITION = range(4)
+WORLD, STATE, REPLICA, PARTITION, ACTIVE = range(5)
 """Of a context: the world's address; the collective in which the device waits, as its number and 1, 0 when in none;
-its coordinates."""
+its coordinates; whether the device runs, where no Python does (`runtime/device_threads_ir.py`)."""
 HEAD = 8
 """Words in front of the records."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mlirhlo.lowering.plan.plan import Plan
     from mlirhlo.runtime.callbacks import Callbacks
     from mlirhlo.runtime.checked import CheckedRunner
+    from mlirhlo.runtime.device_threads import Worlds
 
 Place = TypeVar("Place", Buffer, Held)
 
@@ -66,7 +67,7 @@ class Executable:
 
     # An instance's own `__call__` in a slot: Python finds the built-in function there without
     # running a line of Python. It does not refer back to the executable.
-    __slots__ = ("__weakref__", "_plan", "_slow", "_watcher", *_CALL)
+    __slots__ = ("__weakref__", "_plan", "_slow", "_watcher", "_worlds", *_CALL)
 
     def __init__(
         self, plan: Plan, library: Library, function: str, checks: Sequence[str] | None = None
@@ -86,6 +87,7 @@ class Executable:
         self._plan = plan
         self._slow = _Slow(plan, runner, callbacks)
         self._watcher: Watcher | None = None
+        self._worlds: dict[tuple[int, int], Worlds | None] = {}
         object.__setattr__(self, "__call__", self._slow.call)
 
     def __repr__(self) -> str:
@@ -149,12 +151,44 @@ class Executable:
             done(result)
         return result
 
+    def run_devices(self, machine: Machine, per_device: Sequence[Sequence[object]]) -> list[Any]:
+        """Results on all devices of a machine, by device; one list of arguments stands for all. Errors as of a call."""
+        from mlirhlo.runtime import device_threads
+
+        descriptor = self.descriptor
+        if descriptor is None or not device_threads.are_there():
+            return machine.run_devices(
+                lambda r, p: self.run_on(
+                    machine, r, p, per_device[machine.device(r, p) if len(per_device) > 1 else 0]
+                )
+            )
+        sizes = machine.replicas, machine.partitions
+        if sizes not in self._worlds:
+            self._worlds[sizes] = self.worlds(*sizes)
+        slow = self._slow
+        inputs = [as_in_memory(slow.given(arguments)) for arguments in per_device]
+        if len(inputs) == 1:
+            inputs *= machine.device_count
+        outputs = [slow.outputs() for _ in inputs]
+        device_threads.run_devices(descriptor, self._worlds[sizes], inputs, outputs)
+        return [slow.result(made) for made in outputs]
+
     @property
     def descriptor(self) -> bytes | None:
-        """What `call_ir` reads of it; None where a run needs Python."""
-        runner = self._slow.runner
-        plain = isinstance(runner, Runner) and _is_plain(self._plan) and self._watcher is None
+        """What `call_ir` reads of it; None where a run needs Python. Collectives take a context behind the parameters:
+        such code is run by `device_threads_ir`."""
+        runner, plan = self._slow.runner, self._plan
+        native = all(site.is_native for site in plan.sites) and _takes_arrays(plan)
+        plain = isinstance(runner, Runner) and native and self._watcher is None
         return cast(Runner, runner).descriptor if plain else None
+
+    def worlds(self, replicas: int, partitions: int) -> Worlds | None:
+        """Where so many devices meet in runs without Python; None where they never do."""
+        if not self._plan.sites:
+            return None
+        from mlirhlo.runtime.device_threads import Worlds
+
+        return Worlds(self._plan.sites, replicas, partitions)
 
     @property
     def layouts(self) -> tuple[tuple[int, ...], ...]:
@@ -217,9 +251,13 @@ def _checked(plan: Plan, library: Library, address: int, sites: Sequence[str]) -
 
 def _is_plain(plan: Plan) -> bool:
     """Whether arrays are all that goes in, and one or a flat tuple of them comes out."""
+    return not plan.sites and _takes_arrays(plan)
+
+
+def _takes_arrays(plan: Plan) -> bool:
     result = plan.result_shape
     parts = result.elements if isinstance(result, TupleShape) else (result,)
-    return not plan.sites and all(isinstance(part, ArrayShape) for part in parts)
+    return all(isinstance(part, ArrayShape) for part in parts)
 
 
 def _signature(plan: Plan) -> Signature:
@@ -315,20 +353,11 @@ class _Slow:
         partition: int = 0,
     ) -> Any:
         """A run on one device; `machine` is needed where there are callbacks."""
-        plan = self.plan
-        given: list[tuple[Value, Tree]] = list(
-            zip(self._values(arguments), plan.parameter_trees, strict=True)
-        )
-        inputs = [
-            np.ascontiguousarray(a.transpose(physical_order(b.shape)))
-            for a, b in _pairs(given, Buffer)
-        ]
+        given = self.given(arguments)
+        inputs = as_in_memory(given)
         if out is not None:
             self._targets(out)
-        outputs: list[Array] = []
-        for buffer in plan.results:
-            sizes = [buffer.shape.dimensions[d] for d in physical_order(buffer.shape)]
-            outputs.append(new_array(sizes, np.dtype(buffer.shape.element_type.dtype)))
+        outputs = self.outputs()
         held: list[Value] = []
         if self.callbacks is None:
             self.runner.run(inputs, outputs)
@@ -339,10 +368,29 @@ class _Slow:
                 for value, place in _pairs(given, Held):
                     held[place.slot] = value
                 self.runner.run([*inputs, *running.contexts], outputs)
-        results = [logical(o, b.shape) for o, b in zip(outputs, plan.results, strict=True)]
         if out is not None:
-            return self._written(results, out)
-        return _result(plan.result_tree, plan.result_shape, iter(results), held)
+            return self._written(self._logical(outputs), out)
+        return self.result(outputs, held)
+
+    def given(self, arguments: Sequence[object]) -> list[tuple[Value, Tree]]:
+        """Values of the parameters, and where they go. Raises `HloError` HLO0303."""
+        return list(zip(self._values(arguments), self.plan.parameter_trees, strict=True))
+
+    def outputs(self) -> list[Array]:
+        """Arrays for the leaves of the result, undefined, as they lie in memory."""
+        made: list[Array] = []
+        for buffer in self.plan.results:
+            sizes = [buffer.shape.dimensions[d] for d in physical_order(buffer.shape)]
+            made.append(new_array(sizes, np.dtype(buffer.shape.element_type.dtype)))
+        return made
+
+    def result(self, outputs: Sequence[Array], held: Sequence[Value] = ()) -> Any:
+        """The value of the result, of what a run has written."""
+        plan = self.plan
+        return _result(plan.result_tree, plan.result_shape, iter(self._logical(outputs)), held)
+
+    def _logical(self, outputs: Sequence[Array]) -> list[Array]:
+        return [logical(o, b.shape) for o, b in zip(outputs, self.plan.results, strict=True)]
 
     def _written(self, results: Sequence[Any], out: object) -> Any:
         for target, result in zip(self._targets(out), results, strict=True):
@@ -382,6 +430,14 @@ class _Slow:
         if (pair := _overlapping(arrays)) is not None:
             raise error("HLO0303", f"out {pair[1]}: its memory is also that of out {pair[0]}")
         return arrays
+
+
+def as_in_memory(given: Sequence[tuple[Value, Tree]]) -> list[Array]:
+    """The arrays of parameters in the order of memory."""
+    return [
+        np.ascontiguousarray(array.transpose(physical_order(buffer.shape)))
+        for array, buffer in _pairs(given, Buffer)
+    ]
 
 
 def _misfit(given: object, shape: ArrayShape) -> str | None:

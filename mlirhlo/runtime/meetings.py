@@ -86,7 +86,6 @@ class World:
         self.sites = sites
         self.running = 0
         """Devices that have not ended their run."""
-        self.is_ended = False
         self._groups: dict[Hashable, _Group] = {}
         seats = [
             [self._seat(site, *machine.place(device)) for site in sites]
@@ -155,7 +154,7 @@ class World:
 
     def _fill(self, seats: Sequence[Sequence[_Seat]]) -> None:
         memory, count = self.memory, self.machine.device_count
-        memory[meeting_ir.SPINS] = _SPINS if count <= _processors() else 0
+        memory[meeting_ir.SPINS] = _SPINS if count <= processors() else 0
         for device, start in enumerate(self._contexts):
             memory[start + words.WORLD] = self._start
             replica, partition = self.machine.place(device)
@@ -186,9 +185,17 @@ class World:
 
     # ------------------------------------------------------------ watching
 
+    def active(self) -> set[int]:
+        """Devices that run without Python."""
+        return {d for d, at in enumerate(self._contexts) if self.memory[at + words.ACTIVE]}
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether a run here has failed; no other one starts then."""
+        return bool(self.memory[meeting_ir.ENDED])
+
     def end(self) -> None:
         """No device waits any longer."""
-        self.is_ended = True
         self.memory[meeting_ir.ENDED] = 1
 
     def waits(self) -> Mapping[int, str]:
@@ -240,7 +247,8 @@ def check_shapes(op: Instruction, count: int) -> None:
         raise problem
 
 
-def _processors() -> int:
+def processors() -> int:
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -253,12 +261,15 @@ _lock = lock_for_forks()
 def _only_library() -> Library:
     number, pause = FUTEX.get(platform.machine(), (0, ""))
     text = meeting_ir.assembly(number if sys.platform == "linux" else 0, pause)
-    library = Library([object_code(text)], [words.PUBLISH, words.ARRIVE, words.LEAVE], _system())
+    library = Library(
+        [object_code(text)], [words.PUBLISH, words.ARRIVE, words.LEAVE], system_functions()
+    )
     library.keep()
     return library
 
 
-def _system() -> dict[str, int]:
+def system_functions() -> dict[str, int]:
+    """Addresses of the system's functions that threads wait by."""
     process = ctypes.CDLL(None)
     names = ("syscall", "sched_yield")
     return {n: ctypes.cast(getattr(process, n), ctypes.c_void_p).value or 0 for n in names}

@@ -25,6 +25,7 @@ from mlirhlo.lowering.cpu.collectives import (
     block_elements,
     dimensions_of,
     group_size,
+    operands_of,
     results_of,
 )
 from mlirhlo.lowering.cpu.step_code import BYTES, StepCode
@@ -152,7 +153,7 @@ class CollectiveCode:
     def _all_gather(self) -> None:
         (dim,) = dimensions_of(self.op)
         for k, target in enumerate(self.results):
-            self._interleave(k, target, Chunks.of(self.step.reads[k].shape, dim), None)
+            self._interleave(k, target, Chunks.of(operands_of(self.op)[k], dim), None)
 
     def _interleave(self, k: int, target: SSAValue, chunks: Chunks, part: SSAValue | None) -> None:
         """Rows of the members one after the other; of each only its part of that number, if any."""
@@ -197,7 +198,7 @@ class CollectiveCode:
             self._fold(k, b.add(start, at), self._at(target, b.add(to, at)))
 
     def _block_bytes(self, k: int) -> int:
-        shape = self.step.reads[k].shape
+        shape = operands_of(self.op)[k]
         return block_elements(self.op, shape) * shape.element_type.byte_size
 
     def _fold(self, k: int, at: Index, target: SSAValue) -> None:

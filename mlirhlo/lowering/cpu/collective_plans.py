@@ -15,6 +15,7 @@ from mlirhlo.lowering.cpu.collectives import (
     fold_kernel,
     is_native,
     lone_collective,
+    operands_of,
     reducer_of,
     start_of,
 )
@@ -82,8 +83,8 @@ class CollectivePlanner:
             return None
         folds: list[str] = []
         if base_of(op) in FOLDS:
-            for buffer in (b for tree in operands for b in leaves(tree)):
-                fold = self._fold(op, buffer.shape)
+            for shape in operands_of(op):
+                fold = self._fold(op, shape)
                 if fold is None:
                     return None
                 folds.append(fold)

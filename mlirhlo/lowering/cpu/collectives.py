@@ -84,6 +84,11 @@ def block_elements(op: Instruction, shape: ArrayShape) -> int:
     return min(most, BLOCK_BYTES // each)
 
 
+def operands_of(op: Instruction) -> list[ArrayShape]:
+    """The arrays that a collective takes; a buffer may be that of another shape, behind a bitcast."""
+    return [cast(ArrayShape, shape) for shape in op.input_shapes]
+
+
 def results_of(op: Instruction) -> list[ArrayShape]:
     """The arrays that a collective gives, of a start those that its done gives."""
     shape = op.shape
@@ -110,18 +115,17 @@ def is_native(op: Instruction, operands: Sequence[Tree], result: Tree) -> bool:
         return False
     if name == "all-to-all" and not isinstance(op.shape, TupleShape) and not group_size(op):
         return False
-    given, gives = [b.shape for t in operands for b in leaves(t)], results_of(op)
+    given, gives = [b for t in operands for b in leaves(t)], results_of(op)
     whole = not any(isinstance(t, tuple) for t in operands)
     if not given or not whole or len(given) != len(operands) or len(given) != len(gives):
         return False
     if len(list(leaves(result))) != len(gives):
         return False
-    shapes = zip((cast(ArrayShape, s) for s in op.input_shapes), gives, given, strict=True)
     return all(
         not have.is_dynamic
-        and physical_order(have) == physical_order(want) == physical_order(held)
-        and have.element_type == want.element_type == held.element_type
-        for have, want, held in shapes
+        and physical_order(have) == physical_order(want)
+        and have.element_type == want.element_type
+        for have, want in zip(operands_of(op), gives, strict=True)
     )
 
 

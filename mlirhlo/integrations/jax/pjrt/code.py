@@ -37,6 +37,7 @@ from mlirhlo.integrations.jax.pjrt.emitter import (
 )
 from mlirhlo.integrations.jax.pjrt.interface import all_arguments, arguments, structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
+from mlirhlo.runtime import device_threads
 from mlirhlo.runtime.cache import object_code
 from mlirhlo.runtime.calls import pool_functions
 from mlirhlo.runtime.jit import Library
@@ -64,6 +65,7 @@ _EXTERNALS: dict[str, tuple[Any, list[Any]]] = {
     "memory_new": (POINTER, [POINTER, WORD]),
     "memory_free": (VOID, [POINTER, POINTER, WORD]),
     "run": (INT, [POINTER, POINTER, POINTER]),
+    "run_devices": (INT, [POINTER, WORD, POINTER, POINTER, POINTER]),
     "execute_failed": (POINTER, [POINTER, INT]),
     **{f"{name}_slow": (POINTER, [POINTER]) for name in PARTLY},
 }
@@ -223,6 +225,7 @@ def load(externals: dict[str, int]) -> Library:
     for name in ("malloc", "free", "memcpy", "memset"):
         externals[name] = c.cast(getattr(process, name), c.c_void_p).value or 0
     externals.update(pool_functions())
+    externals["run_devices"] = device_threads.run_function()
     library = Library(
         [object_code(assembly)], [*functions, "ready", "garbage", "in_use", "peak"], externals
     )

@@ -143,15 +143,15 @@ def _handle(program: Program) -> Any:
     memory, results = program.executable.memory, program.results
     kind = c.create_string_buffer(MEMORIES[0].encode())
     count = max(len(results), len(program.parameters), 1)
-    templates = program.templates[0]
+    templates = [one for device in program.templates for one in device]
     places = [n for r in range(program.replicas) for p in range(program.partitions) for n in (r, p)]
-    is_plain = len(program.devices) == 1 and program.is_in_place
-    descriptor = program.executable.descriptor if is_plain else None
+    descriptor = program.executable.descriptor if program.is_in_place else None
     shapes = [described(leaf) for leaf in results]
     return make(
         "Executable",
         references=1,
         descriptor=c.create_string_buffer(descriptor) if descriptor else None,
+        worlds=program.worlds.address if descriptor and program.worlds else 0,
         templates=[c.create_string_buffer(one, len(one)) for one in templates],
         template_sizes=[len(one) for one in templates],
         expected_bytes=[bytes_of(*described(leaf)) for leaf in program.parameters],

@@ -31,6 +31,9 @@ class Interpreted:
     def __init__(self, module: ModuleOp) -> None:
         self._module = module
 
+    def worlds(self, replicas: int, partitions: int) -> None:
+        """None, since all runs are Python's."""
+
     def __call__(self, *arguments: Any) -> Any:
         """The result on one device."""
         from mlirhlo.interp.engine import Interpreter

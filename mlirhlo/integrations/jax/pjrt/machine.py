@@ -159,10 +159,19 @@ def machine() -> Machine:
     return Machine()
 
 
-def _failed(args: Any, status: int) -> int:
+def _failed(args: int, status: int) -> int:
+    from mlirhlo.integrations.jax.pjrt.programs import program_at
+    from mlirhlo.runtime.device_threads_ir import ENDED
     from mlirhlo.runtime.run_ir import STOPPED
 
-    return error_handle(KeyboardInterrupt("interrupted") if status == STOPPED else MemoryError())
+    if status == STOPPED:
+        return error_handle(KeyboardInterrupt("interrupted"))
+    if status == ENDED:
+        call = all_arguments()["LoadedExecutable_Execute"].from_address(args)
+        worlds = program_at(call.executable).worlds
+        problem = None if worlds is None else worlds.problem
+        return error_handle(problem or KeyboardInterrupt("interrupted"))
+    return error_handle(MemoryError())
 
 
 def data_of(storage: int) -> int:

@@ -31,7 +31,7 @@ DeviceDescription id:i process_index:i attributes:p num_attributes:z device_kind
 Device device_description:p is_addressable:b local_hardware_id:i memories:p num_memories:z memory:p
 Memory id:i kind:p kind_size:z kind_id:i debug_string:p debug_string_size:z to_string:p to_string_size:z
     devices:p num_devices:z
-Executable references:l next:p descriptor:p templates:p template_sizes:p expected_bytes:p num_parameters:z
+Executable references:l next:p descriptor:p worlds:p templates:p template_sizes:p expected_bytes:p num_parameters:z
     is_donated:p executable_name:p executable_name_size:z num_replicas:z num_partitions:z num_outputs:z
     size_in_bytes:l memory_kinds:p memory_kind_sizes:p executable_fingerprint:p
     executable_fingerprint_size:z addressable_devices:p num_addressable_devices:z is_deleted:b
@@ -48,7 +48,8 @@ Buffer storage:p buffer_pointer:p on_device_size_in_bytes:z type:i is_deleted:b 
     tile_dims:p tile_dim_sizes:p num_tiles:z layout_type:i
 """
 """Fields of an executable in front of its name are the compiler's own: `descriptor`, what `runtime.calls` makes of a
-signature, null where a call runs Python; a template a result, from which its buffer is copied.
+signature, null where a call runs Python; `worlds`, the list of those where its devices meet, null where they never do;
+a template for each result, device by device, from which its buffer is copied.
 
 A buffer's dimensions lie behind its struct, then its dimensions from minor to major. A storage is the memory of one
 or more buffers: its references, and who frees it (null: the pool of `runtime.pool_ir`)."""

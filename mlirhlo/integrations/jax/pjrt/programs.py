@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.interp.machine import Machine
+    from mlirhlo.runtime.device_threads import Worlds
     from mlirhlo.runtime.executable import Memory
 
 Leaf = ArrayShape | TokenShape
@@ -57,6 +58,10 @@ class Executable(Protocol):
     @property
     def has_callbacks(self) -> bool:
         """Whether a run calls Python, and needs a machine."""
+        ...
+
+    def worlds(self, replicas: int, partitions: int) -> Worlds | None:
+        """Where so many devices meet in runs without Python; None where they never do."""
         ...
 
     def __call__(self, *arguments: Any) -> Any:
@@ -105,6 +110,24 @@ class Program:
         """Whether the machine code has parameters and results in memory as JAX wants them to lie there."""
         leaves = (*self.parameters, *self.results)
         return tuple(tuple(layout_of(leaf)) for leaf in leaves) == self.executable.layouts
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it runs without Python."""
+        return self.is_in_place and self.executable.descriptor is not None
+
+    def prepare(self) -> None:
+        """Makes what one more run on several devices takes at a time."""
+        from mlirhlo.runtime import device_threads
+
+        device_threads.threads().add(len(self.devices))
+        if self.worlds is not None:
+            self.worlds.add()
+
+    @cached_property
+    def worlds(self) -> Worlds | None:
+        """Where its devices meet in runs without Python."""
+        return self.executable.worlds(self.replicas, self.partitions)
 
     @cached_property
     def templates(self) -> list[list[bytes]]:

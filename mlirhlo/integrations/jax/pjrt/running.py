@@ -40,6 +40,8 @@ def execute(args: Any) -> None:
             Code.INVALID_ARGUMENT,
             f"the program takes {len(program.parameters)} arguments, not {args.num_args}",
         )
+    if program.is_native:
+        program.prepare()
     lists = numbers_at(args.argument_lists, args.num_devices)
     given = [numbers_at(one, args.num_args, c.c_size_t) for one in lists]
     results = _run(program, [[_value_on(b) for b in buffers] for buffers in given], args)

@@ -53,14 +53,13 @@ _KERNELS: Mapping[str, str] = {
     **dict.fromkeys(
         ("__gpu$xla.gpu.triton", "xla.gpu.triton"), "a kernel written in Triton's own MLIR dialect"
     ),
-    **dict.fromkeys(
-        ("mosaic_gpu", "mosaic_gpu_v2"), "a Mosaic kernel for NVIDIA GPUs, as MLIR bytecode"
-    ),
+    "mosaic_gpu": "a Mosaic kernel for NVIDIA GPUs, of a JAX before mosaic_gpu_v2",
 }
 """What targets run whose meaning is a program for a device."""
 
 
 LATE_CUSTOM_CALLS: dict[str, str] = {
+    "mosaic_gpu_v2": "mlirhlo.mosaic.gpu.custom_call:mosaic_gpu_call",
     "tpu_custom_call": "mlirhlo.mosaic.custom_call:tpu_custom_call",
 }
 """Meanings that rooms above this one give, as `module:function`; imported at the first call."""

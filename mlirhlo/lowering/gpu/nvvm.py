@@ -64,14 +64,17 @@ _VIEWS = frozenset(
 )
 
 
-def to_nvvm(module: gpu.ModuleOp) -> ModuleOp:
-    """A module of the llvm dialect for the kernels of a `gpu.module`. Raises `HloError` HLO0804."""
+def to_nvvm(module: gpu.ModuleOp, kernel: type[KernelLowering] | None = None) -> ModuleOp:
+    """A module of the llvm dialect for the kernels of a `gpu.module`, lowered by `kernel`.
+
+    Raises `HloError` HLO0804.
+    """
     top: dict[str, Operation] = {}
     functions: list[Operation] = []
     index = index_type(module)
     for op in ops_of(module.body.block):
         if isinstance(op, gpu.FuncOp):
-            functions.append(_Kernel(op, top, index).kernel())
+            functions.append((kernel or KernelLowering)(op, top, index).kernel())
         elif isinstance(op, memref.GlobalOp):
             top[op.sym_name.data] = _global(op)
         elif isinstance(op, FuncOp):
@@ -130,7 +133,7 @@ def _alignment(type_: MemRefType[Any]) -> int:
     return gcd(size, most) if size > 0 else 1
 
 
-class _Kernel(Lowering):
+class KernelLowering(Lowering):
     """One `gpu.func` on its way to the llvm dialect."""
 
     def __init__(self, op: gpu.FuncOp, top: dict[str, Operation], index: IntegerType) -> None:
@@ -189,7 +192,7 @@ _PASSTHROUGH: Sequence[ArrayAttr[Any]] = (ArrayAttr(()), ArrayAttr(()))
 
 
 def _identity(name: str) -> Handler:
-    def lower(to: _Kernel, op: Any) -> None:
+    def lower(to: KernelLowering, op: Any) -> None:
         # The same everywhere in the kernel: read at its start.
         here, to.block = to.block, to.entry
         to.values[op.result] = to.special(_SPECIAL[name], cast(str, op.dimension.data))
@@ -198,12 +201,12 @@ def _identity(name: str) -> Handler:
     return cast(Handler, lower)
 
 
-def _barrier(to: _Kernel, op: gpu.BarrierOp) -> None:
+def _barrier(to: KernelLowering, op: gpu.BarrierOp) -> None:
     del op
     intrinsic(to, "llvm.nvvm.barrier.cta.sync.aligned.all", [to.constant(0, i32)], None)
 
 
-def _shuffle(to: _Kernel, op: ShuffleOp) -> None:
+def _shuffle(to: KernelLowering, op: ShuffleOp) -> None:
     """Of 32 bits at once; narrower ones are widened, wider ones go in halves. All threads of the warp take part."""
     width = to.known.get(to.values[op.width]) if to.index is i32 else None
     if width is None:
@@ -249,7 +252,7 @@ def _wide_shift(cls: type[Operation]) -> Handler:
     """By no more than the width, where numbers have 64 bits: LLVM takes a choice of 0 beyond the width for the
     instruction's own, which sees 32 bits of the number."""
 
-    def lower(to: _Kernel, op: Operation) -> None:
+    def lower(to: KernelLowering, op: Operation) -> None:
         x, by = (to.values[o] for o in op.operands)
         if by.type == i64:
             by = intrinsic(to, "llvm.umin", [by, to.constant(64, i64)], i64)
@@ -258,7 +261,7 @@ def _wide_shift(cls: type[Operation]) -> Handler:
     return cast(Handler, lower)
 
 
-def _exp2(to: _Kernel, op: math.Exp2Op) -> None:
+def _exp2(to: KernelLowering, op: math.Exp2Op) -> None:
     """Of f32, by the instruction that approximates it."""
     operand = to.values[op.operand]
     if operand.type != f32:
@@ -266,7 +269,7 @@ def _exp2(to: _Kernel, op: math.Exp2Op) -> None:
     to.values[op.result] = intrinsic(to, "llvm.nvvm.ex2.approx.f", [operand], f32)
 
 
-def _quotient(to: _Kernel, op: arith.DivfOp) -> None:
+def _quotient(to: KernelLowering, op: arith.DivfOp) -> None:
     """Approximate ones of f32 by the instruction that divides within two units in the last place."""
     operands = [to.values[v] for v in (op.lhs, op.rhs)]
     if operands[0].type == f32 and FastMathFlag.APPROX_FUNC in op.fastmath.data:
@@ -286,7 +289,7 @@ def _address_of(to: Lowering, name: StringAttr, type_: Attribute) -> SSAValue:
     return made.results[0]
 
 
-def _get_global(to: _Kernel, op: memref.GetGlobalOp) -> None:
+def _get_global(to: KernelLowering, op: memref.GetGlobalOp) -> None:
     address = _address_of(to, cast(Any, op.name_), op.memref.type)
     if not space_of(op.memref.type):
         made = create_op(llvm.AddrSpaceCastOp, [address], [pointer_in(0)])
@@ -295,12 +298,13 @@ def _get_global(to: _Kernel, op: memref.GetGlobalOp) -> None:
     to.values[op.memref] = address
 
 
-def _space_cast(to: _Kernel, op: memref.MemorySpaceCastOp) -> None:
+def _space_cast(to: KernelLowering, op: memref.MemorySpaceCastOp) -> None:
     type_ = to.convert(op.dest.type)
     to.values[op.dest] = to.emit(llvm.AddrSpaceCastOp, [to.values[op.source]], type_)
 
 
-def _dynamic_shared(to: _Kernel, op: DynamicSharedMemoryOp) -> None:
+def dynamic_shared(to: KernelLowering, op: DynamicSharedMemoryOp) -> None:
+    """The shared memory whose size the launch says."""
     name = "dynamic_shared"
     if name not in to.top:
         properties: dict[str, Attribute] = {
@@ -311,10 +315,13 @@ def _dynamic_shared(to: _Kernel, op: DynamicSharedMemoryOp) -> None:
             "alignment": integer64(SHARED_ALIGNMENT),
         }
         to.top[name] = create_op(xllvm.GlobalOp, properties=properties, regions=[region_of()])
-    to.values[op.result] = _address_of(to, cast(Any, symbol_ref(name)), op.result.type)
+    pointer = pointer_in(SHARED)
+    made = create_op(xllvm.AddressOfOp, (), [pointer], {"global_name": symbol_ref(name)})
+    append(to.entry, made)
+    to.values[op.results[0]] = made.results[0]
 
 
-def _load(to: _Kernel, op: Operation) -> None:
+def _load(to: KernelLowering, op: Operation) -> None:
     """Of a scalar or a vector; a vector is aligned to the whole of it when the op says so."""
     base, *indices = operands_of(op)
     (result,) = op.results
@@ -327,13 +334,13 @@ def _load(to: _Kernel, op: Operation) -> None:
     to.values[result] = made.results[0]
 
 
-def _store(to: _Kernel, op: Operation) -> None:
+def _store(to: KernelLowering, op: Operation) -> None:
     value, base, *indices = operands_of(op)
     properties = _access(to, op, value.type)
     to.emit(xllvm.StoreOp, [to.values[value], to.address(base, indices)], None, properties)
 
 
-def _access(to: _Kernel, op: Operation, type_: Attribute) -> dict[str, Attribute]:
+def _access(to: KernelLowering, op: Operation, type_: Attribute) -> dict[str, Attribute]:
     element = (
         cast(Attribute, cast(Any, type_).element_type) if isinstance(type_, VectorType) else type_
     )
@@ -345,7 +352,7 @@ def _access(to: _Kernel, op: Operation, type_: Attribute) -> dict[str, Attribute
     return properties
 
 
-def _return(to: _Kernel, op: Operation) -> None:
+def _return(to: KernelLowering, op: Operation) -> None:
     del op
     append(to.block, create_op(xllvm.ReturnOp))
 
@@ -363,7 +370,7 @@ HANDLERS: Mapping[str, Handler] = {
         {
             "gpu.barrier": _barrier,
             "gpu.shuffle": _shuffle,
-            "gpu.dynamic_shared_memory": _dynamic_shared,
+            "gpu.dynamic_shared_memory": dynamic_shared,
             "gpu.return": _return,
             "func.return": _return,
             "math.exp2": _exp2,

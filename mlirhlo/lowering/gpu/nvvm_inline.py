@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import llvm as xllvm
@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.interned import UNIT, string
 from mlirhlo.dialects.nvvm import BarrierOp, InlinePtxOp
@@ -37,28 +37,48 @@ def _letter(type_: Attribute) -> str:
     return "r" if type_ == i32 else "h"
 
 
-def _inline(to: Lowering, op: InlinePtxOp) -> None:
-    operands = [to.values[v] for v in op.inputs]
-    types = [to.convert(v.type) for v in op.outputs]
-    ties = cast(Any, op.ties).value.data
+def assembly(
+    to: Lowering,
+    text: str,
+    operands: Sequence[SSAValue],
+    types: Sequence[Attribute] = (),
+    *,
+    ties: int = 0,
+    constraints: str | None = None,
+    has_effects: bool = True,
+) -> list[SSAValue]:
+    """Instructions as text: `$0`, `$1` … are results, then operands; the first `ties` of these are results before.
+
+    `constraints` of LLVM in place of those of the types. Without effects they go where nothing reads their results.
+    """
     words = [f"={_letter(t)}" for t in types]
     words += [str(n) if n < ties else _letter(v.type) for n, v in enumerate(operands)]
-    result: Attribute = xllvm.LLVMVoidType()
+    result: Attribute | None = None
     if types:
         result = types[0] if len(types) == 1 else xllvm.LLVMStructType.from_type_list(types)
     properties: dict[str, Attribute] = {
-        "asm_string": op.ptx_code,
-        "constraints": string(",".join([*words, "~{memory}"])),
-        "has_side_effects": UNIT,
+        "asm_string": string(text),
+        "constraints": string(constraints or ",".join([*words, "~{memory}"])),
         "tail_call_kind": _NO_TAIL_CALL,
     }
-    made = to.emit(xllvm.InlineAsmOp, operands, result if types else None, properties)
-    if len(types) == 1:
-        to.values[op.outputs[0]] = made
-        return
-    for at, output in enumerate(op.outputs):
-        position: dict[str, Attribute] = {"position": DenseArrayBase.from_list(i64, [at])}
-        to.values[output] = to.emit(xllvm.ExtractValueOp, [made], types[at], position)
+    if has_effects:
+        properties["has_side_effects"] = UNIT
+    made = to.emit(xllvm.InlineAsmOp, operands, result, properties)
+    if len(types) <= 1:
+        return [made] if types else []
+    return [
+        to.emit(
+            xllvm.ExtractValueOp, [made], type_, {"position": DenseArrayBase.from_list(i64, [at])}
+        )
+        for at, type_ in enumerate(types)
+    ]
+
+
+def _inline(to: Lowering, op: InlinePtxOp) -> None:
+    operands = [to.values[v] for v in op.inputs]
+    types = [to.convert(v.type) for v in op.outputs]
+    text, ties = op.ptx_code.data, cast(Any, op.ties).value.data
+    to.values.update(zip(op.outputs, assembly(to, text, operands, types, ties=ties), strict=True))
 
 
 def _barrier(to: Lowering, op: BarrierOp) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,15 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from mlirhlo.diagnostics import error
+from mlirhlo.lowering.gpu.builder import KernelBuilder
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.devices import device as device_of
 from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.lowering.gpu.nvvm import to_nvvm
 from mlirhlo.lowering.gpu.ptx import to_llvm_text, to_ptx
+from mlirhlo.lowering.mosaic_gpu.threads import ThreadLowering, function_of
 from mlirhlo.lowering.mosaic_gpu.writer import Writer
+from mlirhlo.mosaic.attributes import integers_of
 
 
 @dataclass(slots=True, eq=False)
@@ -33,13 +37,22 @@ class Compiled:
     launch: Launch
 
     def run(
-        self, kernel: Any, arrays: Sequence[Any], driver: Any, ptx: str | None = None
+        self,
+        kernel: Any,
+        arrays: Sequence[Any],
+        driver: Any,
+        ptx: str | None = None,
+        aliases: Mapping[int, int] = MappingProxyType({}),
     ) -> list[Any]:
-        """The results on a driver; `ptx` in place of the kernel's own."""
+        """The results on a driver; `ptx` in place of the kernel's own, `aliases` as `GpuKernel.simulate` has them."""
         held = [np.ascontiguousarray(array) for array in arrays]
         results = [np.empty(one.shape, one.dtype) for one in kernel.results]
         addresses: list[int] = []
         for number, array in enumerate((*held, *results)):
+            operand = aliases.get(number - len(held))
+            if operand is not None:
+                addresses.append(addresses[operand])
+                continue
             addresses.append(driver.allocate(array.nbytes, f"argument {number}"))
             if number < len(held):
                 driver.write(addresses[-1], array.reshape(-1).view(np.uint8))
@@ -49,18 +62,23 @@ class Compiled:
             driver.read(address, array.nbytes).view(array.dtype).reshape(array.shape)
             for address, array in zip(addresses[len(held) :], results, strict=True)
         ]
-        for address in addresses:
+        for address in dict.fromkeys(addresses):
             driver.free(address)
         return found
 
     def simulate(
-        self, kernel: Any, arrays: Sequence[Any], ptx: str | None, seed: int
+        self,
+        kernel: Any,
+        arrays: Sequence[Any],
+        ptx: str | None,
+        seed: int,
+        aliases: Mapping[int, int],
     ) -> tuple[list[Any], tuple[Any, ...], Any]:
         """Results, findings and figures of a run on the simulator."""
         # The runtime is a layer above this one.
         runtime = import_module("mlirhlo.runtime.cuda.simulated")
         driver = runtime.SimulatedDriver(self.device, seed=seed)
-        found = self.run(kernel, arrays, driver, ptx)
+        found = self.run(kernel, arrays, driver, ptx, aliases)
         (report,) = [report for _, report in driver.reports]
         return found, report.findings, report.figures
 
@@ -80,27 +98,33 @@ def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
             f"kernels in the language of GPUs are for sm_90a, not {device.sm}",
             help="use h100, or cuda for an H100 of this machine",
         )
+    function, builder, shared_bytes = _function(kernel)
+    launch = kernel.launch
+    module = gpu.ModuleOp(StringAttr(kernel.name), Region(Block()))  # type: ignore[arg-type]
+    module.body.block.add_ops([*builder.globals, function])
+    nvvm = to_nvvm(module, ThreadLowering if kernel.is_of_threads else None)
+    llvm = to_llvm_text(nvvm, device)
+    described = Launch(
+        kernel.name,
+        launch.block_dims,
+        (launch.num_threads * 128, 1, 1),
+        tuple(range(len(kernel.inputs) + len(kernel.results))),
+        shared_bytes,
+        launch.cluster_dims,
+        tuple(builder.maps),
+    )
+    return Compiled(device, module, nvvm, llvm, to_ptx(llvm, device), described)
+
+
+def _function(kernel: Any) -> tuple[gpu.FuncOp, KernelBuilder, int]:
+    """The code of one thread, what built it, and bytes of shared memory."""
+    if kernel.is_of_threads:
+        (stated,) = integers_of(next(iter(kernel.module.ops)), "mosaic_gpu.shared_bytes") or (0,)
+        return (*function_of(kernel), stated)
     scratch = 0
     while True:
         writer = Writer(kernel, scratch)
         function = writer.write()
         if writer.scratch_bytes <= scratch:
-            break
+            return function, writer.b, writer.shared_bytes
         scratch = writer.scratch_bytes
-    launch = kernel.launch
-    size = (launch.num_threads * 128, 1, 1)
-    blocks = launch.block_dims
-    module = gpu.ModuleOp(StringAttr(kernel.name), Region(Block()))  # type: ignore[arg-type]
-    module.body.block.add_ops([*writer.b.globals, function])
-    nvvm = to_nvvm(module)
-    llvm = to_llvm_text(nvvm, device)
-    described = Launch(
-        kernel.name,
-        blocks,
-        size,
-        tuple(range(len(kernel.inputs) + len(kernel.results))),
-        writer.shared_bytes,
-        launch.cluster_dims,
-        tuple(writer.b.maps),
-    )
-    return Compiled(device, module, nvvm, llvm, to_ptx(llvm, device), described)

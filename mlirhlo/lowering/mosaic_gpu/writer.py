@@ -49,7 +49,7 @@ from mlirhlo.mosaic.interpreter.memory import dtype_in
 from mlirhlo.mosaic.target.places import source_place
 
 WARP, GROUP = 32, 128
-_FUNCTIONS = {
+MATH: Mapping[str, str] = {
     "math.exp": "exponential",
     "math.expm1": "exponential-minus-one",
     "math.log": "log",
@@ -63,6 +63,7 @@ _FUNCTIONS = {
     "math.powf": "power",
     "math.cbrt": "cbrt",
 }
+"""Functions of floats, by the names that `element_math` has for them."""
 
 
 def bytes_of(element: Attribute) -> int:
@@ -296,7 +297,7 @@ class Writer:
     def scalar(self, op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> SSAValue:
         """One element of an operation."""
         b = self.b
-        name = _FUNCTIONS.get(op.name)
+        name = MATH.get(op.name)
         if name is not None:
             if isinstance(type_, Float32Type):
                 return FUNCTIONS[name](b, *operands)

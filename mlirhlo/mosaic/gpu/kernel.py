@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import Value, constant
 
 ALIGNMENT = 1024
+_NO_ALIASES: Mapping[int, int] = MappingProxyType({})
 SHARED_BYTES = 227 << 10
 """Shared memory of a block of sm_90a."""
 
@@ -146,21 +148,33 @@ class GpuKernel:
         return run(self, arrays)
 
     def simulate(
-        self, *arrays: Any, gpu: str = "h100", ptx: str | None = None, seed: int = 0
+        self,
+        *arrays: Any,
+        gpu: str = "h100",
+        ptx: str | None = None,
+        seed: int = 0,
+        aliases: Mapping[int, int] = _NO_ALIASES,
     ) -> Simulated:
-        """The results as PTX on the simulator, and what it finds wrong; `ptx` in place of the kernel's own."""
-        return Simulated(*self.compiled(gpu).simulate(self, arrays, ptx, seed))
+        """The results as PTX on the simulator, and what it finds wrong; `ptx` in place of the kernel's own.
 
-    def run(self, *arrays: Any, gpu: str = "cuda") -> list[Any]:
+        `aliases`: by the number of a result the operand whose memory it takes.
+        """
+        return Simulated(*self.compiled(gpu).simulate(self, arrays, ptx, seed, aliases))
+
+    def run(
+        self, *arrays: Any, gpu: str = "cuda", aliases: Mapping[int, int] = _NO_ALIASES
+    ) -> list[Any]:
         """The results on a GPU of this machine, or on the simulator of a device, whose findings are raised.
+
+        `aliases`: as for `simulate`.
 
         Raises `HloError` as `mlirhlo.compile` does for the platform cuda.
         """
         driver = import_module("mlirhlo.lowering.mosaic_gpu").driver_of(gpu)
         if driver is not None:
-            found: list[Any] = self.compiled(gpu).run(self, arrays, driver)
+            found: list[Any] = self.compiled(gpu).run(self, arrays, driver, aliases=aliases)
             return found
-        simulated = self.simulate(*arrays, gpu=gpu)
+        simulated = self.simulate(*arrays, gpu=gpu, aliases=aliases)
         if simulated.findings:
             raise HloError(*simulated.findings)
         return simulated.results

@@ -90,7 +90,7 @@ def test_an_unknown_target_is_named() -> None:
     [
         ("triton_kernel_call_ffi", "Triton compiled"),
         ("__gpu$xla.gpu.triton", "Triton's own MLIR"),
-        ("mosaic_gpu_v2", "a Mosaic kernel for NVIDIA GPUs"),
+        ("mosaic_gpu", "a Mosaic kernel for NVIDIA GPUs"),
     ],
 )
 def test_kernels_of_gpus_are_named(target: str, kind: str) -> None:

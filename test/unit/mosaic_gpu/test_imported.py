@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from support import DATA, SHARED, needs_shared
 
+import mlirhlo
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.mosaic import print_kernel
+from mlirhlo.lowering.gpu.devices import device
+from mlirhlo.lowering.gpu.ptx import ptxas
 from mlirhlo.mosaic.decode import read_kernel
 from mlirhlo.mosaic.gpu import GpuKernel, imported
 from mlirhlo.simulator import Machine
@@ -37,9 +40,11 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 MEANINGS: dict[str, Callable[..., Any]] = {
     "add_one": lambda x: x + 1,
     "attn": attention,
+    "cluster_copy": lambda x: np.stack([2 * x, 2 * x]),
     "matmul": product,
     "softmax": softmax,
     "softmax.layouts": softmax,
+    "total": lambda x: np.full(128, x.sum(dtype=np.float64)),
     "twowg": lambda x: x + 1,
 }
 
@@ -55,7 +60,8 @@ def near(found: Any, expected: Any) -> None:
     assert np.abs(found - wide).max() <= bound * max(1, np.abs(wide).max())
 
 
-@pytest.mark.parametrize("name", MEANINGS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.mlir")))
 def test_modules_of_warp_groups_compute_what_they_say(name: str) -> None:
     text = (FOLDER / f"{name}.mlir").read_text()
     module = read_kernel(text.encode(), name)
@@ -67,6 +73,32 @@ def test_modules_of_warp_groups_compute_what_they_say(name: str) -> None:
     run = kernel.simulate(*arrays)
     near(run.results[0], expected)
     assert not run.findings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.bc")))
+def test_bodies_of_calls_compute_what_they_say(name: str) -> None:
+    """Code of single threads, which JAX lowers its kernels to."""
+    kernel = imported(read_kernel((FOLDER / name).read_bytes(), name))
+    assert kernel.is_of_threads
+    arrays = arrays_of(kernel)
+    run = kernel.simulate(*arrays)
+    near(run.results[0], MEANINGS[name.partition(".")[0]](*arrays))
+    assert not run.findings
+    assert not any(one.spill_stores for one in ptxas(kernel.ptx(), device("h100")) or ())
+
+
+def test_calls_in_programs_run() -> None:
+    x = np.arange(512, dtype=np.float32).reshape(4, 128)
+    result = mlirhlo.run(DATA / "mosaic" / "gpu" / "two_warp_groups.hlo", x)
+    assert np.array_equal(result, x)
+
+
+def test_code_of_threads_is_not_for_the_interpreter() -> None:
+    kernel = imported(read_kernel((FOLDER / "add_one.wg.bc").read_bytes()))
+    with pytest.raises(HloError, match="simulate") as caught:
+        kernel.interpret(*arrays_of(kernel))
+    assert caught.value.diagnostics[0].code == "HLO0757"
 
 
 def run_theirs(name: str, blocks: int, parameters: Callable[..., Any], *arrays: Any) -> Any:

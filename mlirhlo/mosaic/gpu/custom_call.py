@@ -1,0 +1,46 @@
+"""What a `mosaic_gpu_v2` call in a program computes: its kernel as PTX, run on the simulator of an H100."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.interp.custom_calls import options_of, unfit
+from mlirhlo.mosaic.custom_call import aliases_of
+from mlirhlo.mosaic.decode import read_kernel
+from mlirhlo.mosaic.gpu.host import imported
+from mlirhlo.mosaic.gpu.kernel import GpuKernel
+
+if TYPE_CHECKING:
+    from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
+    from mlirhlo.interp.registry import Frame, Value
+
+
+@lru_cache(maxsize=64)
+def _kernel(body: bytes, name: str, results: int) -> GpuKernel:
+    return imported(read_kernel(body, f"<kernel {name}>"), results=results)
+
+
+def mosaic_gpu_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The kernel's results.
+
+    Raises `HloError` HLO0355 for operands and results that are no arrays or no kernel, HLO0700 for a kernel that
+    cannot be read, HLO0758 for one that has no code, and what the simulator finds wrong.
+    """
+    del frame
+    shape = op.shape
+    parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    if not all(isinstance(part, ArrayShape) for part in parts):
+        raise unfit(op, f"a kernel cannot give {shape}")
+    body = options_of(op).get("module")
+    if not isinstance(body, bytes | str):
+        raise unfit(op, "its backend_config has no module")
+    data = body if isinstance(body, bytes) else body.encode()
+    kernel = _kernel(data, op.instruction_name or "kernel", len(parts))
+    stated = [(*one.shape, one.dtype) for one in kernel.inputs]
+    if stated != [(*one.shape, one.dtype) for one in inputs]:
+        raise unfit(op, f"its kernel takes {len(stated)} arrays of other shapes or types")
+    results = kernel.run(*inputs, gpu="h100", aliases=aliases_of(op))
+    return tuple(results) if isinstance(shape, TupleShape) else results[0]

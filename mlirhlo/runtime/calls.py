@@ -310,7 +310,7 @@ class _Caller:
         externals["numpy_new"] = _numpy_function(_NEW_SLOT)
         externals["numpy_set_handler"] = _numpy_function(_SET_HANDLER_SLOT)
         externals["run"] = _pool().address
-        code = object_code(call_ir.CALL)
+        code = object_code(print_llvm(call_ir.module()))
         self.library = Library([code], ["call", "copy_word"], externals)
         self.method = _MethodDef(b"call", self.library.address("call"), _FASTCALL | _KEYWORDS, None)
         self._new = api.PyCFunction_NewEx

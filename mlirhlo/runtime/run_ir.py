@@ -47,12 +47,16 @@ def add_run_main(m: LlvmBuilder, machine: str) -> None:
     if machine == "x86_64":
         modes = f.stack(i32, alignment=4)
         f.intrinsic("llvm.x86.sse.stmxcsr", modes)
-        before = modes.load(i32)
-        with f.unless((before & _X86_MODES).cmp("eq", _X86_DEFAULT)):
-            _set_modes(f, modes, f.value(_X86_DEFAULT, i32))
-            f.call_pointer(main, *operands)
-            _set_modes(f, modes, before)
-            f.ret()
+        before, others = modes.load(i32), f.label()
+        f.jump_unless((before & _X86_MODES).cmp("eq", _X86_DEFAULT), others)
+        f.call_pointer(main, *operands)
+        f.ret()
+        f.place(others)
+        _set_modes(f, modes, f.value(_X86_DEFAULT, i32))
+        f.call_pointer(main, *operands)
+        _set_modes(f, modes, before)
+        f.ret()
+        return
     f.call_pointer(main, *operands)
     f.ret()
 

@@ -40,6 +40,8 @@ def array_of(count: int, element: Attribute) -> xllvm.LLVMArrayType:
 Operand: TypeAlias = "Value | int"
 """A number is a constant of the type of what stands beside it."""
 
+_Class: TypeAlias = type[Operation]
+
 
 class Value:
     """A value of a function, with operators that append ops to the function's current block."""
@@ -55,7 +57,7 @@ class Value:
         """The value's type."""
         return self.ssa.type
 
-    def _with(self, cls: type[Operation], other: Operand, *, wraps: bool = False) -> Value:
+    def _with(self, cls: _Class, other: Operand, *, wraps: bool = False) -> Value:
         properties: dict[str, Attribute] | None = {"overflowFlags": _NO_FLAGS} if wraps else None
         return self.f.emit(cls, (self, self.f.value(other, self.type)), self.type, properties)
 

@@ -97,6 +97,17 @@ class PermuteOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ReciprocalRootOp(IRDLOperation):
+    """`1 / sqrt(a)` of a whole vector, within 2**-14 of it."""
+
+    name = "mlirhlo.rsqrt14"
+    T: ClassVar = VarConstraint("T", base(VectorType))
+    a = operand_def(T)
+    dst = result_def(T)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
 class TileLoadOp(IRDLOperation):
     """Rows from memory, `stride` bytes apart."""
 
@@ -120,6 +131,15 @@ class TileStoreOp(IRDLOperation):
 
 X86 = Dialect(
     "mlirhlo",
-    [ClassFOp, DotI8Op, DotI16Op, MaskRangeOp, PermuteOp, TileLoadOp, TileStoreOp],
+    [
+        ClassFOp,
+        DotI8Op,
+        DotI16Op,
+        MaskRangeOp,
+        PermuteOp,
+        ReciprocalRootOp,
+        TileLoadOp,
+        TileStoreOp,
+    ],
     [],
 )

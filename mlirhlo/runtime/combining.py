@@ -35,7 +35,7 @@ _PLAIN_CALLS = frozenset(
         *("copysign", "fabs", "fma", "prefetch", "smax", "smin", "sqrt", "umax", "umin"),
         *("vector.reduce.fadd", "vector.reduce.or"),
         *("x86.avx512.mask.range.ps", "x86.avx512.mask.scalef.ps"),
-        *("x86.avx512.permvar.sf", "x86.avx512.vpermi2var.ps"),
+        *("x86.avx512.permvar.sf", "x86.avx512.rsqrt14.ps", "x86.avx512.vpermi2var.ps"),
     }
 )
 _NARROW = ("half", "bfloat", "x86_amx", "x i8>", "x i16>")

@@ -12,6 +12,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import lanes_of
+from mlirhlo.lowering.hlo_to_loops import extremes
 from mlirhlo.lowering.hlo_to_loops.math_numbers import INFINITY, Numbers
 
 Pair: TypeAlias = "tuple[SSAValue, SSAValue]"
@@ -123,17 +124,51 @@ def size(n: Numbers, x: Pair) -> SSAValue:
 
 def plain_size(n: Numbers, x: Pair) -> SSAValue:
     """|x| of parts whose squares are numbers; infinite where one is."""
+    square, either = _square(n, x)
+    return n.select(either, n.c(INFINITY), n.sqrt(square))
+
+
+def narrow_size(n: Numbers, x: Pair) -> SSAValue:
+    """|x| in f32 alone, as f64 rounds it but for one number in millions; infinite where a part is.
+
+    Of parts near 1 the sum of squares and what rounding it lost, then two steps of Newton's from an estimate.
+    """
+    k = n.b
     a, b = x
-    root = n.sqrt(n.fma(a, a, n.mul(b, b)))
-    either = n.b.ori(is_infinite(n, a), is_infinite(n, b))
-    return n.select(either, n.c(INFINITY), root)
+    greater = extremes.of_numbers(k, "maximum", n.abs(a), n.abs(b))
+    field = k.andi(n.bits(greater), n.i(0x7F800000))
+    field = k.integer(arith.MaxSIOp, field, n.i(1 << n.mantissa))
+    field = k.integer(arith.MinSIOp, field, n.i((2 * n.bias - 1) << n.mantissa))
+    scale = n.real(k.subi(n.i((2 * n.bias) << n.mantissa), field))
+    a, b = n.mul(a, scale), n.mul(b, scale)
+    part, lost_part = n.two_product(b, b)
+    square = n.fma(a, a, part)
+    other, beyond = n.fast_two_sum(square, n.neg(part))
+    lost = n.sub(n.add(n.fma(a, a, n.neg(other)), lost_part), beyond)
+    estimate = n.root_estimate(square)
+    half = n.mul(estimate, n.c(0.5))
+    root = n.mul(square, estimate)
+    root = n.fma(n.fma(n.neg(root), root, square), half, root)
+    half = n.fma(n.fma(n.neg(root), estimate, n.c(1.0)), half, half)
+    left = n.add(n.fma(n.neg(root), root, square), lost)
+    root = n.mul(n.fma(left, half, root), n.real(field))
+    special = k.ori(n.cmp("oeq", square, 0.0), n.cmp("oeq", greater, INFINITY))
+    return n.select(special, greater, root)
 
 
 def plain_sign(n: Numbers, x: Pair) -> Pair:
     """X / |x| of parts whose squares are numbers; 0 stays 0."""
-    length = plain_size(n, x)
-    inverse = n.div(n.c(1.0), n.select(n.cmp("oeq", length, 0.0), n.c(1.0), length))
+    square, either = _square(n, x)
+    inverse = n.select(n.cmp("oeq", square, 0.0), square, n.near_inverse_root(square))
+    inverse = n.select(either, n.c(0.0), inverse)
     return n.mul(x[0], inverse), n.mul(x[1], inverse)
+
+
+def _square(n: Numbers, x: Pair) -> tuple[SSAValue, SSAValue]:
+    """|x|², and whether a part is infinite."""
+    a, b = x
+    either = n.b.ori(is_infinite(n, a), is_infinite(n, b))
+    return n.fma(a, a, n.mul(b, b)), either
 
 
 def sign(n: Numbers, x: Pair) -> Pair:

@@ -63,12 +63,14 @@ def _in_double_or_plainly(
     return emit
 
 
-def _size(n: Numbers, x: arithmetic.Pair) -> tuple[SSAValue]:
-    return (arithmetic.size(n, x),)
-
-
-def _plain_size(n: Numbers, x: arithmetic.Pair) -> tuple[SSAValue]:
-    return (arithmetic.plain_size(n, x),)
+def _size(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
+    """In f32 alone where the processor helps with roots."""
+    (x,) = operands
+    n = Numbers(b, x[0].type)
+    if n.is_f32 and n.can_estimate_roots:
+        return (arithmetic.narrow_size(n, (x[0], x[1])),)
+    size = arithmetic.plain_size if n.is_f32 else arithmetic.size
+    return _in_double(lambda n, x: (size(n, x),))(b, operands)
 
 
 COMPLEX: Mapping[str, Function] = {
@@ -78,7 +80,7 @@ COMPLEX: Mapping[str, Function] = {
     "multiply": _multiply,
     "maximum": _by_real_part("oge"),
     "minimum": _by_real_part("ole"),
-    "abs": _in_double_or_plainly(_size, _plain_size),
+    "abs": _size,
     **{name: _in_double(function) for name, function in FUNCTIONS.items()},
     "divide": _in_double_or_plainly(arithmetic.divide, arithmetic.plain_divide),
     "sign": _in_double_or_plainly(arithmetic.sign, arithmetic.plain_sign),

@@ -19,39 +19,45 @@ from mlirhlo.lowering.target import current
 
 _LEAST, _GREATEST = 4, 5
 """The instruction's numbers for the two, signs and all."""
+_SHORTEST_BITS = 128
 _HOW = {"minimum": _LEAST, "maximum": _GREATEST}
 
 
-_MASKS = {lanes: IntegerType(lanes) for lanes in (8, 16)}
+_MASKS = {lanes: IntegerType(max(lanes, 8)) for lanes in (2, 4, 8, 16)}
 
 
 def maximum(b: FunctionBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     """The greater, NaN when one is."""
     if has_range(x):
         return _range(b, x, y, _GREATEST)
-    return _of_scalars(b, x, y, _GREATEST) or b.maximumf(x, y)
+    return _of_few(b, x, y, _GREATEST) or b.maximumf(x, y)
 
 
 def minimum(b: FunctionBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     """The lesser, NaN when one is."""
     if has_range(x):
         return _range(b, x, y, _LEAST)
-    return _of_scalars(b, x, y, _LEAST) or b.minimumf(x, y)
+    return _of_few(b, x, y, _LEAST) or b.minimumf(x, y)
 
 
-def _of_scalars(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue | None:
-    """By the instruction too, in lanes that are alike; None where it does not exist."""
-    bits = getattr(x.type, "bitwidth", 0)
-    if bits not in (32, 64) or not current().has("avx512dq"):
+def _of_few(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue | None:
+    """By the instruction too, of numbers that are no vector of it: those repeated; None where it does not exist."""
+    bits, count = getattr(element_of(x.type), "bitwidth", 0), lanes_of(x.type)
+    if bits not in (32, 64) or not current().has("avx512dq") or count * bits > _SHORTEST_BITS:
         return None
-    left, right = (b.broadcast(v, 512 // bits) for v in (x, y))
-    return b.extract(_range(b, left, right, how), 0)
+    lanes = _SHORTEST_BITS // bits
+    if not count:
+        return b.extract(_range(b, b.broadcast(x, lanes), b.broadcast(y, lanes), how), 0)
+    wide = [b.shuffle(v, v, [at % count for at in range(lanes)]) for v in (x, y)]
+    found = _range(b, *wide, how)
+    return b.shuffle(found, found, range(count))
 
 
 def has_range(x: SSAValue) -> bool:
-    """Whether the processor has the instruction for values of this type: whole vectors of f32 and f64."""
+    """Whether the processor has the instruction for values of this type: vectors of f32 and f64."""
     bits = getattr(element_of(x.type), "bitwidth", 0)
-    return (lanes_of(x.type), bits) in ((16, 32), (8, 64)) and current().has("avx512dq")
+    is_vector = bits in (32, 64) and lanes_of(x.type) * bits in (_SHORTEST_BITS, 256, 512)
+    return is_vector and current().has("avx512dq")
 
 
 def of_numbers(b: FunctionBuilder, opcode: str, x: SSAValue, y: SSAValue) -> SSAValue:

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerType, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects import arith as casts
-from mlirhlo.dialects.x86 import PermuteOp
+from mlirhlo.dialects.x86 import PermuteOp, ReciprocalRootOp
 from mlirhlo.dialects.x86vector import MaskScaleFOp
 from mlirhlo.lowering.builder import EXACT, FunctionBuilder, element_of, lanes_of, like
 from mlirhlo.lowering.hlo_to_loops.math_coefficients import TABLES
@@ -97,6 +97,35 @@ class Numbers:
     def sqrt(self, x: SSAValue) -> SSAValue:
         """Rounded as IEEE says."""
         return self.b.one(math.SqrtOp, x)
+
+    @property
+    def can_estimate_roots(self) -> bool:
+        """Whether `root_estimate` takes an instruction a vector: AVX-512, whole vectors."""
+        return lanes_of(self.type) in ((16,) if self.is_f32 else (8, 16)) and current().has(
+            "avx512dq"
+        )
+
+    def root_estimate(self, x: SSAValue) -> SSAValue:
+        """1 / sqrt(x) of a normal number, within 2**-14 of it."""
+        b, lanes = self.b, lanes_of(self.type)
+        whole = 16 if self.is_f32 else 8
+        parts = [b.shuffle(x, x, range(at, at + whole)) for at in range(0, lanes, whole)]
+        if len(parts) == 1:
+            return b.emit(ReciprocalRootOp, (x,), x.type)
+        parts = [b.emit(ReciprocalRootOp, (part,), part.type) for part in parts]
+        return b.shuffle(*parts, range(lanes))
+
+    def near_inverse_root(self, x: SSAValue) -> SSAValue:
+        """1 / sqrt(x) of a normal number of f64, within 2**-40 of it; anything of 0 and infinity.
+
+        An exact root takes three times as long as an estimate and a step of Halley's.
+        """
+        if not self.can_estimate_roots:
+            return self.div(self.c(1.0), self.sqrt(x))
+        estimate = self.root_estimate(x)
+        error = self.fma(self.neg(self.mul(x, estimate)), estimate, self.c(1.0))
+        step = self.fma(error, self.c(0.375), self.c(0.5))
+        return self.fma(self.mul(estimate, error), step, estimate)
 
     @property
     def has_exp2(self) -> bool:

@@ -8,12 +8,15 @@ when it does not lie inside the array as a whole.
       if the window lies inside:
         for each element of the window:
           result[start + element] = to_apply(result[start + element], update[…])
+
+Where start indices are said to be sorted, a small window stays in registers while the start index is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from math import prod
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
@@ -23,6 +26,7 @@ from mlirhlo.dialects.hlo.ops.data_movement import ScatterOp
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel, is_minor
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
+from mlirhlo.lowering.hlo_to_loops.elements import Value
 from mlirhlo.lowering.hlo_to_loops.folds import callee
 from mlirhlo.lowering.hlo_to_loops.kernels import builds
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import lanes_for
@@ -32,6 +36,10 @@ _UPDATE_NS = 1.5
 """Time an update takes, about."""
 _COLUMNS = 64
 """Columns that a thread takes at least: whole cache lines."""
+_MAX_KEPT_VECTORS = 4
+"""Vectors of a window that stays in registers."""
+_MIN_REPEATS = 4
+"""Updates of a row, on average, from which on a test for a new row costs less than waiting for memory."""
 
 
 @builds("scatter")
@@ -55,6 +63,8 @@ class _Scatter:
         self.dim_of = dict(zip(self.window, kept, strict=True))
         """Dimension of the array by dimension of the window in the updates."""
         self.combine = callee(op, op.to_apply)
+        self.results = range(2 * self.count + 1, 3 * self.count + 1)
+        """Numbers of the results among the kernel's arguments."""
         self.lanes = self._lanes()
 
     def build(self) -> FuncOp:
@@ -87,8 +97,7 @@ class _Scatter:
         neighbours = all(is_minor(s, dim) for s in (*arrays, *results))
         if not neighbours or not all(is_minor(s, last) for s in updates):
             return 0
-        lanes = lanes_for([*arrays, *updates])
-        return lanes if self.updates[-1] >= lanes else 0
+        return lanes_for([*arrays, *updates])
 
     def _parts(self) -> int:
         """How many ranges of columns can be worked on at the same time: no index may move them."""
@@ -109,6 +118,9 @@ class _Scatter:
             else:
                 with self.b.if_(inside):
                     self._windows(place, starts, columns)
+            return
+        if self.scattered and at == self.scattered[-1] and self._is_kept():
+            self._sorted_windows(place)
             return
         with self.b.loop(0, self.updates[at]) as i:
             self._loops([*place, Coordinate(i)], columns)
@@ -155,6 +167,10 @@ class _Scatter:
                 self._update(outer, starts, 0, None)
                 return
             first, count = columns
+            if count < self.lanes:
+                for at, lanes in _pieces(count, self.lanes):
+                    self._update([*outer, _lanes_at(at, lanes)], starts, lanes, None)
+                return
             whole = count - count % self.lanes
             if whole:
                 with b.loop(0, whole, self.lanes) as i:
@@ -173,13 +189,115 @@ class _Scatter:
         mask: SSAValue | None,
     ) -> None:
         places = Places(self.b, lanes, mask)
+        target = self._target(place, starts, places)
+        old = [self.k.read(n, target, places) for n in self.results]
+        self._write(target, self._combined(place, old, places), places)
+
+    def _target(
+        self, place: Sequence[Coordinate], starts: Sequence[Index], places: Places
+    ) -> list[Coordinate]:
+        """Indices in the arrays of an element of the updates."""
         target = [Coordinate(s) for s in starts]
         for of, dim in self.dim_of.items():
             target[dim] = places.shifted(place[of], starts[dim])
-        count, first_result = self.count, 2 * self.count + 1
-        e = Elements(places, {})
-        old = [self.k.read(first_result + n, target, places) for n in range(count)]
-        new = [self.k.read(count + 1 + n, place, places) for n in range(count)]
-        values = e.inline(self.combine, [*old, *new])
-        for number, value in enumerate(values):
-            self.k.write(first_result + number, target, value, lanes, mask)
+        return target
+
+    def _combined(
+        self, place: Sequence[Coordinate], old: Sequence[Value], places: Places
+    ) -> Sequence[Value]:
+        """Old values combined with those of the updates."""
+        new = [self.k.read(self.count + 1 + n, place, places) for n in range(self.count)]
+        return Elements(places, {}).inline(self.combine, [*old, *new])
+
+    def _write(self, target: Sequence[Coordinate], values: Sequence[Value], places: Places) -> None:
+        for number, value in zip(self.results, values, strict=True):
+            self.k.write(number, target, value, places.lanes, places.mask)
+
+    # Sorted start indices
+
+    def _is_kept(self) -> bool:
+        """Whether a window stays in registers: it is small, along one dimension, and one index moves it."""
+        op = self.op
+        if not op.indices_are_sorted or len(op.scatter_dims_to_operand_dims) != 1:
+            return False
+        (dim,) = op.scatter_dims_to_operand_dims
+        last = len(self.updates) - 1
+        if op.input_batching_dims or dim in self.dim_of.values() or self.window not in ([], [last]):
+            return False
+        if (self.window and not self.lanes) or self._parts() > 1:
+            return False
+        if prod(self.updates[d] for d in self.scattered) < _MIN_REPEATS * self.sizes[dim]:
+            return False
+        return len(self._kept_pieces()) * self.count <= _MAX_KEPT_VECTORS
+
+    def _kept_pieces(self) -> Sequence[tuple[int, int]]:
+        return _pieces(self.updates[-1], self.lanes) if self.window else [(0, 0)]
+
+    def _sorted_windows(self, outer: Sequence[Coordinate]) -> None:
+        """The innermost loop over start indices: a window is loaded and stored where they change.
+
+        Start -1 stands for windows that do not lie inside, which are not stored.
+        """
+        b = self.b
+        (dim,) = self.op.scatter_dims_to_operand_dims
+        outside = b.constant(-1, INDEX)
+        initial = [outside, *self._load(0)]
+        with b.loop(0, self.updates[len(outer)], 1, initial) as loop:
+            before, *kept = loop.carried
+            place = [*outer, Coordinate(loop.index)]
+            starts, inside = self._starts(place)
+            assert inside is not None
+            start = b.select(inside, b.index(starts[dim]), outside)
+            with b.otherwise(b.cmpi("ne", start, before), kept) as choice:
+                with b.if_(b.cmpi("ne", before, outside)):
+                    self._store(before, kept)
+                choice.give(*self._load(b.select(inside, start, b.constant(0, INDEX))))
+            rest, combined = iter(choice.results), list[SSAValue]()
+            for at, lanes in self._kept_pieces():
+                here = [*place, _lanes_at(at, lanes)] if self.window else place
+                old = [self._taken(rest, n) for n in self.results]
+                for value in self._combined(here, old, Places(b, lanes)):
+                    combined += value
+            loop.carry(start, *combined)
+        last, *kept = loop.results
+        with b.if_(b.cmpi("ne", last, outside)):
+            self._store(last, kept)
+
+    def _load(self, start: Index) -> list[SSAValue]:
+        """The pieces of a window of the results."""
+        pieces = [self._kept(at, lanes, start) for at, lanes in self._kept_pieces()]
+        return [part for piece in pieces for n in self.results for part in self.k.read(n, *piece)]
+
+    def _store(self, start: SSAValue, parts: Sequence[SSAValue]) -> None:
+        rest = iter(parts)
+        for at, lanes in self._kept_pieces():
+            target, places = self._kept(at, lanes, start)
+            self._write(target, [self._taken(rest, n) for n in self.results], places)
+
+    def _kept(self, at: int, lanes: int, start: Index) -> tuple[list[Coordinate], Places]:
+        """Where a piece of a window is in the arrays."""
+        (dim,) = self.op.scatter_dims_to_operand_dims
+        target = [Coordinate(0)] * len(self.sizes)
+        for inner in self.dim_of.values():
+            target[inner] = _lanes_at(at, lanes)
+        target[dim] = Coordinate(start)
+        return target, Places(self.b, lanes)
+
+    def _taken(self, parts: Iterator[SSAValue], number: int) -> Value:
+        """The next value of an array: of complex numbers two parts."""
+        complex_ = self.k.shape(number).element_type.is_complex
+        return tuple(next(parts) for _ in range(2 if complex_ else 1))
+
+
+def _pieces(count: int, lanes: int) -> list[tuple[int, int]]:
+    """Starts and lanes of vectors of `lanes`, then of powers of two below, that cover a line; 0 for a scalar."""
+    found, at = list[tuple[int, int]](), 0
+    while at < count:
+        width = min(lanes, 1 << ((count - at).bit_length() - 1))
+        found.append((at, width if width > 1 else 0))
+        at += width
+    return found
+
+
+def _lanes_at(first: int, lanes: int) -> Coordinate:
+    return Coordinate(first, 1 if lanes else 0)

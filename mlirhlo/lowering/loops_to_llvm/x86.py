@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import Float32Type, VectorType, i16
+from xdsl.dialects.builtin import Float32Type, VectorType, i8, i16
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects import amx
@@ -20,6 +20,7 @@ from mlirhlo.dialects.x86 import (
     DotI16Op,
     MaskRangeOp,
     PermuteOp,
+    ReciprocalRootOp,
     TileLoadOp,
     TileStoreOp,
 )
@@ -37,13 +38,14 @@ _PRODUCTS = {
 
 
 def _of_floats(type_: Attribute) -> str:
-    """How names of instructions on whole vectors end."""
-    element = cast("VectorType[Attribute]", type_).element_type
-    return "ps.512" if type(element) is Float32Type else "pd.512"
+    """How names of instructions on vectors end."""
+    vector = cast("VectorType[Any]", type_)
+    kind = "ps" if type(vector.element_type) is Float32Type else "pd"
+    return f"{kind}.{_bits(type_)}"
 
 
 def _bits(type_: Attribute) -> int:
-    """Of a vector of integers."""
+    """Of a vector."""
     vector = cast("VectorType[Any]", type_)
     (lanes,) = vector.get_shape()
     return cast(int, lanes * vector.element_type.bitwidth)
@@ -129,7 +131,8 @@ def _range(to: Lowering, op: MaskRangeOp) -> None:
     src, a, b, k, which, imm = (to.values[o] for o in operands_of(op))
     (result,) = op.results
     name = "llvm.x86.avx512.mask.range." + _of_floats(result.type)
-    to.values[result] = intrinsic(to, name, [a, b, which, src, k, imm], result.type)
+    rounding = [imm] if _bits(result.type) == 512 else []
+    to.values[result] = intrinsic(to, name, [a, b, which, src, k, *rounding], result.type)
 
 
 def _scalef(to: Lowering, op: MaskScaleFOp) -> None:
@@ -137,6 +140,13 @@ def _scalef(to: Lowering, op: MaskScaleFOp) -> None:
     (result,) = op.results
     name = "llvm.x86.avx512.mask.scalef." + _of_floats(result.type)
     to.values[result] = intrinsic(to, name, [a, b, src, k, imm], result.type)
+
+
+def _reciprocal_root(to: Lowering, op: ReciprocalRootOp) -> None:
+    value = to.values[op.a]
+    every = to.constant(-1, i16 if cast(Any, op.dst.type).get_shape() == (16,) else i8)
+    name = "llvm.x86.avx512.rsqrt14." + _of_floats(op.dst.type)
+    to.values[op.dst] = intrinsic(to, name, [value, value, every], op.dst.type)
 
 
 def _permute(to: Lowering, op: PermuteOp) -> None:
@@ -163,5 +173,6 @@ HANDLERS: Mapping[str, Handler] = cast(
         "mlirhlo.range": _range,
         "x86vector.avx512.mask.scalef": _scalef,
         "mlirhlo.permute": _permute,
+        "mlirhlo.rsqrt14": _reciprocal_root,
     },
 )

@@ -237,3 +237,73 @@ ENTRY e {{
 }}
 """
     assert ("vector.store" in str(lower(mlirhlo.parse(text).op).loops)) == together
+
+
+REDUCERS = ("add", "multiply", "maximum", "minimum")
+
+
+def reduced(opcode: str, type_: str, sizes: tuple[int, int, int], *, is_sorted: bool) -> str:
+    """A module of a scatter of rows by an opcode: rows, updates and elements of a row."""
+    rows, updates, width = sizes
+    how = ROWS + (", indices_are_sorted=true" if is_sorted else "")
+    text = entry(
+        f"{type_}[{rows},{width}]",
+        f"s32[{updates},1]",
+        f"{type_}[{updates},{width}]",
+        how,
+        "add",
+        type_,
+    )
+    return text.replace(" add(x, y)", f" {opcode}(x, y)")
+
+
+def specials(type_: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Small numbers, and of floats zeros of both signs, infinities and NaN."""
+    random = np.random.default_rng(seed)
+    values = random.integers(-3, 4, shape).astype("f8")
+    if type_[0] in "fbc":
+        chosen = random.choice([0.0, -0.0, np.inf, -np.inf, np.nan], shape)
+        values = np.where(random.random(shape) < 0.2, chosen, values)
+    return values
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+@pytest.mark.parametrize("opcode", REDUCERS)
+@pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "s32", "s8"])
+def test_rows_shorter_than_vectors(type_: str, opcode: str, is_sorted: bool) -> None:
+    """Widths up to a vector and more; indices that repeat, lie outside and are in order or not; signs of zeros."""
+    for width in (1, 2, 3, 5, 6, 7, 11, 15, 16, 19, 37):
+        sizes = (7, 40, width)
+        module = mlirhlo.parse(reduced(opcode, type_, sizes, is_sorted=is_sorted))
+        executable = mlirhlo.compile(module, cached=False)
+        x, _, u = make_fake_arguments(module.op, seed=1)
+        x = specials(type_, (7, width), width).astype(np.asarray(x).dtype)
+        u = specials(type_, (40, width), width + 50).astype(np.asarray(u).dtype)
+        indices = np.random.default_rng(width).integers(-2, 9, (40, 1)).astype("i4")
+        # In order or nearly: the promise changes no result.
+        for i in (np.sort(indices, 0), indices) if is_sorted else (indices,):
+            with np.errstate(all="ignore"):
+                expected = module(x, i, u)
+            actual, expected = (np.asarray(v, "f8") for v in (executable(x, i, u), expected))
+            np.testing.assert_array_equal(actual, expected)
+            # The interpreter's maximum does not tell zeros apart.
+            if type_[0] in "fb" and opcode in ("add", "multiply"):
+                zeros = expected == 0
+                np.testing.assert_array_equal(
+                    np.signbit(actual[zeros]), np.signbit(expected[zeros])
+                )
+
+
+@pytest.mark.parametrize("type_", ["f32", "c64", "u16"])
+def test_sorted_elements(type_: str) -> None:
+    """Single elements, two dimensions of indices, and indices of rows all outside."""
+    how = (
+        "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},"
+        " index_vector_dim=2, indices_are_sorted=true"
+    )
+    text = entry(f"{type_}[6]", "s32[5,30]", f"{type_}[5,30]", how, "add", type_)
+    module = mlirhlo.parse(text)
+    x, _, u = make_fake_arguments(module.op, seed=4)
+    for low, high in ((0, 6), (-4, 9), (-4, 0)):
+        indices = np.sort(np.random.default_rng(high).integers(low, high, (5, 30)), 1).astype("i4")
+        agree(text, x, indices, u)

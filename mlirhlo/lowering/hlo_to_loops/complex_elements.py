@@ -67,10 +67,12 @@ def _size(b: FunctionBuilder, operands: Sequence[Value]) -> Value:
     """In f32 alone where the processor helps with roots."""
     (x,) = operands
     n = Numbers(b, x[0].type)
-    if n.is_f32 and n.can_estimate_roots:
+    if not n.is_f32:
+        return (arithmetic.size(n, (x[0], x[1])),)
+    if n.can_estimate_roots:
         return (arithmetic.narrow_size(n, (x[0], x[1])),)
-    size = arithmetic.plain_size if n.is_f32 else arithmetic.size
-    return _in_double(lambda n, x: (size(n, x),))(b, operands)
+    wide = extended(b, x[0]), extended(b, x[1])
+    return (rounded(b, arithmetic.plain_size(Numbers(b, wide[0].type), wide)),)
 
 
 COMPLEX: Mapping[str, Function] = {

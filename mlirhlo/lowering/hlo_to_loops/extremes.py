@@ -48,8 +48,8 @@ def _of_few(b: FunctionBuilder, x: SSAValue, y: SSAValue, how: int) -> SSAValue 
     lanes = _SHORTEST_BITS // bits
     if not count:
         return b.extract(_range(b, b.broadcast(x, lanes), b.broadcast(y, lanes), how), 0)
-    wide = [b.shuffle(v, v, [at % count for at in range(lanes)]) for v in (x, y)]
-    found = _range(b, *wide, how)
+    every = [at % count for at in range(lanes)]
+    found = _range(b, b.shuffle(x, x, every), b.shuffle(y, y, every), how)
     return b.shuffle(found, found, range(count))
 
 

@@ -20,6 +20,7 @@ from mlirhlo.dialects.hlo.table import ANNOTATIONS
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder
 from mlirhlo.lowering.hlo_to_loops.canonical import canonical
+from mlirhlo.lowering.hlo_to_loops.column_gathers import column_gather, column_gather_kernel
 from mlirhlo.lowering.hlo_to_loops.columns import column_kernel
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
@@ -111,6 +112,8 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
     if across is not None:
         return transpose_kernel(Frame(name, found.outputs, found.operands), *across)
     frame = Frame(name, found.outputs, found.operands)
+    if (gather := column_gather(found.outputs, found.operands)) is not None:
+        return column_gather_kernel(frame, gather)
     return (narrow_kernel if is_narrow(frame) else pointwise_kernel)(frame)
 
 

@@ -109,11 +109,11 @@ class Numbers:
         """1 / sqrt(x) of a normal number, within 2**-14 of it."""
         b, lanes = self.b, lanes_of(self.type)
         whole = 16 if self.is_f32 else 8
-        parts = [b.shuffle(x, x, range(at, at + whole)) for at in range(0, lanes, whole)]
-        if len(parts) == 1:
+        if lanes == whole:
             return b.emit(ReciprocalRootOp, (x,), x.type)
-        parts = [b.emit(ReciprocalRootOp, (part,), part.type) for part in parts]
-        return b.shuffle(*parts, range(lanes))
+        halves = [b.shuffle(x, x, range(at, at + whole)) for at in (0, whole)]
+        low, high = (b.emit(ReciprocalRootOp, (half,), half.type) for half in halves)
+        return b.shuffle(low, high, range(lanes))
 
     def near_inverse_root(self, x: SSAValue) -> SSAValue:
         """1 / sqrt(x) of a normal number of f64, within 2**-40 of it; anything of 0 and infinity.

@@ -348,12 +348,13 @@ def start_index(e: Elements, value: SSAValue, most: int, place: Place = ()) -> S
     def make(inner: Elements) -> SSAValue:
         b = inner.b
         (x,) = Elements(type(e.places)(b, 0), e.buffers).at(value, place)
-        return _clamped_start(b, x, element, most)
+        return clamped_start(b, x, element, most)
 
     return e.once((value, most), place, make)
 
 
-def _clamped_start(b: FunctionBuilder, x: SSAValue, element: PrimitiveType, most: int) -> SSAValue:
+def clamped_start(b: FunctionBuilder, x: SSAValue, element: PrimitiveType, most: int) -> SSAValue:
+    """Start indices of a type, clamped into [0, most]."""
     if lanes_of(x.type) and element.bits == 32 and most < 1 << 31:  # half as wide as indices
         limit = b.constant(most, x.type)
         if not element.is_signed:
@@ -451,6 +452,6 @@ def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
             source.append(e.places.sum(Coordinate(start), inner))
             continue
         (x,) = e.at(indices, index_at)
-        start = _clamped_start(e.b, x, element, most)
+        start = clamped_start(e.b, x, element, most)
         source.append(e.places.sum(_coordinate(start), inner))
     return e.at(operand, source)

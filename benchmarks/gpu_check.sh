@@ -4,6 +4,7 @@
 #     benchmarks/gpu_check.sh                      # on a machine with a GPU, from a checkout
 #     benchmarks/gpu_check.sh --simulated          # the same steps on the simulator
 #     PYTHON=venv/bin/python OUT=results benchmarks/gpu_check.sh
+#     PROGRAMS=k.hlo TESTS=-kelementwise ONLY=add benchmarks/gpu_check.sh --simulated     # parts of each step
 #
 # Each step has its seconds; what it printed is in $OUT/STEP.log. The exit status is the number of steps that failed.
 # docs/gpu.md has the commands that install pycuda; JAX, cuBLAS, PyTorch and CuPy take part where they are installed.
@@ -51,8 +52,8 @@ sanitized() { # sanitized TOOL
     --platform=CUDA --gpu="$GPU" --reference_platform= $SANITIZED
 }
 
-PROGRAMS="$(echo test/lit/lowering/gpu/{one_kernel,softmax,reduce_sum}.hlo)
-  $(echo test/data/dumps/gpu/module_0001.jit_mlp.sm_9.0a_gpu_after_optimizations.txt)"
+PROGRAMS=${PROGRAMS:-$(echo test/lit/lowering/gpu/{one_kernel,softmax,reduce_sum}.hlo) \
+  test/data/dumps/gpu/module_0001.jit_mlp.sm_9.0a_gpu_after_optimizations.txt}
 SANITIZED=test/lit/lowering/gpu/softmax.hlo
 export PYTHON GPU PROGRAMS SANITIZED PYTHONPATH=$PWD
 export -f programs run sanitized

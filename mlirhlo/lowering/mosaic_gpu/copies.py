@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i16, i32
 from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.lowering.builder import Index
@@ -46,8 +49,10 @@ def _copy(w: Writer, op: Operation, *, is_load: bool) -> None:
     )
     lengths = integers_of(op, "slice_lengths") or ()
     collective: Any = op.properties.get("collective")
-    if collective is not None and collective.data:
-        raise unfit("a copy to all blocks of a cluster at once", "copy in each block")
+    axes = [one.value.data for one in collective.data] if collective is not None else []
+    shared = _share(w, smem, axes) if axes else None
+    if shared is not None:
+        smem = shared.part
     box, starts = _boxes(smem)
     width, rank = gmem.bytes, len(gmem.whole)
     kept = [dim for dim, length in enumerate(lengths) if length != -1]
@@ -72,7 +77,10 @@ def _copy(w: Writer, op: Operation, *, is_load: bool) -> None:
     if tensor_map is None:
         tensor_map = b.tensor_map(described)
         w.__dict__["maps"].append((described, tensor_map))
-    first = [w.to_index(v) for v in parts["indices"]]
+    first: list[Index] = [w.to_index(v) for v in parts["indices"]]
+    if shared is not None:
+        at = kept[shared.axis]
+        first[at] = b.add(first[at], shared.start)
     if not is_load:
         w.meet()
     predicate = parts["predicate"]
@@ -87,7 +95,8 @@ def _copy(w: Writer, op: Operation, *, is_load: bool) -> None:
             if is_load:
                 barrier = as_place(w, parts["barrier"][0])
                 at_bytes = b.add(b.mul(barrier.linear((), b), 8), barrier.offset)
-                _bring(w, where, tensor_map, numbers, w.address(at_bytes))
+                mask = None if shared is None else shared.mask
+                _bring(w, where, tensor_map, numbers, w.address(at_bytes), mask)
             else:
                 listed = ", ".join(f"${n + 2}" for n in range(rank))
                 w.ptx(
@@ -97,14 +106,78 @@ def _copy(w: Writer, op: Operation, *, is_load: bool) -> None:
 
 
 def _bring(
-    w: Writer, where: SSAValue, tensor_map: SSAValue, numbers: Sequence[SSAValue], barrier: SSAValue
+    w: Writer,
+    where: SSAValue,
+    tensor_map: SSAValue,
+    numbers: Sequence[SSAValue],
+    barrier: SSAValue,
+    mask: SSAValue | None,
 ) -> None:
     listed = ", ".join(f"${n + 3}" for n in range(len(numbers)))
-    w.ptx(
-        f"cp.async.bulk.tensor.{len(numbers)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-        f"[$0], [$1, {{{listed}}}], [$2];",
-        [where, tensor_map, barrier, *numbers],
+    cast_, last = (
+        (".multicast::cluster", f", ${len(numbers) + 3}") if mask is not None else ("", "")
     )
+    w.ptx(
+        f"cp.async.bulk.tensor.{len(numbers)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{cast_} "
+        f"[$0], [$1, {{{listed}}}], [$2]{last};",
+        [where, tensor_map, barrier, *numbers, *([] if mask is None else [mask])],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What one block of a cluster copies for all along some axes."""
+
+    part: Place
+    """In shared memory."""
+    axis: int
+    """The dimension that is cut."""
+    start: Index
+    mask: SSAValue
+    """The blocks that get it, a bit each."""
+
+
+def _share(w: Writer, smem: Place, axes: Sequence[int]) -> _Share:
+    b, launch = w.b, w.kernel.launch
+    count = prod(launch.cluster[dim] for dim in axes)
+    axis = next((dim for dim in range(len(smem.sizes)) if _is_cut(smem, dim, count)), None)
+    if axis is None:
+        raise unfit(
+            f"a copy of {list(smem.sizes)} that {count} blocks of a cluster share",
+            "give it rows in a multiple of 8 for each block, or 128 bytes",
+        )
+    each = smem.sizes[axis] // count
+    mine: Index = 0
+    for dim in axes:
+        mine = b.add(b.mul(mine, launch.cluster[dim]), w.cluster_place(dim))
+    bits = sum(
+        1 << sum(at * launch.cluster_strides[dim] for dim, at in zip(axes, places, strict=True))
+        for places in product(*(range(launch.cluster[dim]) for dim in axes))
+    )
+    base: Index = 0
+    for dim, stride in enumerate(launch.cluster_strides):
+        if dim not in axes and launch.cluster[dim] > 1:
+            base = b.add(base, b.mul(w.cluster_place(dim), stride))
+    shift = b.cast_index(b.index(base), i32)
+    mask = b.cast(arith.TruncIOp, b.shli(b.constant(bits, i32), shift), i16)
+    start = b.mul(mine, each)
+    starts = [start if dim == axis else 0 for dim in range(len(smem.sizes))]
+    sizes = [each if dim == axis else size for dim, size in enumerate(smem.sizes)]
+    part = smem.part(starts, range(len(sizes)), sizes, b)
+    return _Share(part, axis, start, mask)
+
+
+def _is_cut(smem: Place, axis: int, count: int) -> bool:
+    """Whether a dimension can be cut: each part begins at 128 bytes, swizzled ones at a pattern's first row."""
+    size = smem.sizes[axis]
+    if size % count:
+        return False
+    each, rank = size // count, len(smem.sizes)
+    if smem.swizzle and axis == rank - 2:
+        return each % 8 == 0
+    if smem.swizzle and axis == rank - 1:
+        return each * smem.bytes % smem.swizzle == 0
+    return bool(smem.swizzle) or each * prod(smem.sizes[axis + 1 :]) * smem.bytes % 128 == 0
 
 
 def _async_load(w: Writer, op: Operation) -> Sequence[Any]:

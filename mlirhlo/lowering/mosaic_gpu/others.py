@@ -32,6 +32,16 @@ def _block_size(w: Writer, op: Operation) -> Sequence[Any]:
     return [w.b.constant(w.kernel.launch.num_threads * GROUP if is_x else 1, INDEX)]
 
 
+def _cluster_place(w: Writer, op: Operation) -> Sequence[Any]:
+    dim = str(op.properties["dimension"]).rpartition(" ")[2].rstrip(">")
+    return [w.b.index(w.cluster_place("xyz".index(dim)))]
+
+
+def _cluster_extent(w: Writer, op: Operation) -> Sequence[Any]:
+    dim = str(op.properties["dimension"]).rpartition(" ")[2].rstrip(">")
+    return [w.b.constant(w.kernel.launch.cluster_dims["xyz".index(dim)], INDEX)]
+
+
 def _elect(w: Writer, op: Operation) -> Sequence[Any]:
     """One lane of each warp."""
     del op
@@ -95,6 +105,8 @@ OPERATIONS: Mapping[str, OPERATION] = {
     "gpu.block_id": _identity("block_id"),
     "gpu.thread_id": _identity("thread_id"),
     "gpu.block_dim": _block_size,
+    "gpu.cluster_block_id": _cluster_place,
+    "gpu.cluster_dim_blocks": _cluster_extent,
     "arith.index_castui": _index_cast,
     "nvvm.elect.sync": _elect,
     "nvvm.shfl.sync": _shuffle,

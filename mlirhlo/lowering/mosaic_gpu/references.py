@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, i32, i64
@@ -97,14 +96,12 @@ def _cluster_ref(w: Writer, op: Operation) -> Sequence[Any]:
     b = w.b
     parts = parts_of(w, op)
     (place,) = parts["source"]
-    sizes = w.kernel.launch.cluster
-    own = b.rem(b.block_id(), prod(sizes))
+    launch = w.kernel.launch
     rank: Index = 0
-    for dim, size in enumerate(sizes):
+    for dim, stride in enumerate(launch.cluster_strides):
         given = parts["xyz"[dim]]
-        after = prod(sizes[dim + 1 :])
-        at: Index = w.to_index(given[0]) if given else b.rem(b.div(own, after), size)
-        rank = b.add(b.mul(rank, size), at)
+        at: Index = w.to_index(given[0]) if given else w.cluster_place(dim)
+        rank = b.add(rank, b.mul(at, stride))
     return [replace(place, space="cluster", rank=b.cast_index(b.index(rank), i32))]
 
 

@@ -139,8 +139,7 @@ class ThreadLowering(KernelLowering):
         """A result is what another value is."""
         if isinstance(source.owner, Operation) and source.owner.name == "arith.constant":
             self.values[result] = self.values[source]
-        tables: tuple[dict[SSAValue, Any], ...]
-        tables = (self.values, self.views, self.descriptors, self.registers)
+        tables: list[Any] = [self.values, self.views, self.descriptors, self.registers]
         for table in tables:
             if source in table:
                 table[result] = table[source]
@@ -220,7 +219,7 @@ def _extract_value(to: ThreadLowering, op: Operation) -> None:
     if buffer is None:
         _plain(to, op)
         return
-    kind, *dim = integers_of(op, "position") or ()
+    kind, *dim = integers_of(op, "position") or (0,)
     start, offset = to.view(buffer)
     if kind <= 2:
         to.values[result] = start if kind < 2 else offset
@@ -333,10 +332,6 @@ def _switch(to: ThreadLowering, op: Operation) -> None:
         to.leave(start)
     to.go_on(after)
     to.values.update(zip(op.results, after.args, strict=True))
-
-
-def _nothing(to: ThreadLowering, op: Operation) -> None:
-    del to, op
 
 
 _PLAIN = (

@@ -402,6 +402,15 @@ class Writer:
         )
         return self.ptx(text, [where, place.rank], [element])[0]
 
+    def cluster_place(self, dim: int) -> Index:
+        """Where the block is along an axis of its cluster."""
+        b, launch = self.b, self.kernel.launch
+        if launch.sizes:
+            (number,) = self.ptx(f"mov.u32 $0, %cluster_ctaid.{'xyz'[dim]};", results=[i32])
+            return cast(Index, b.cast_index(number, INDEX))
+        own = b.rem(b.block_id(), launch.cluster_size)
+        return cast(Index, b.rem(b.div(own, launch.cluster_strides[dim]), launch.cluster[dim]))
+
     def address(self, offset: Index) -> SSAValue:
         """The address of a byte of shared memory."""
         b = self.b

@@ -75,6 +75,13 @@ class Launch:
         return x, y, z
 
     @property
+    def cluster_strides(self) -> tuple[int, ...]:
+        """How far apart in their cluster blocks are that are neighbours along each of its axes."""
+        if self.sizes:
+            return tuple(prod(self.cluster[:dim]) for dim in range(len(self.cluster)))
+        return tuple(prod(self.cluster[dim + 1 :]) for dim in range(len(self.cluster)))
+
+    @property
     def cluster_size(self) -> int:
         """Blocks of a cluster."""
         return prod(self.cluster)

@@ -33,6 +33,7 @@ _PRODUCTS = r"\twgmma\.wait_group.*\n"
 _WAITS = r"\tcp\.async\.bulk\.wait_group \t?0.*\n"
 _CLUSTER = r"\tbarrier\.cluster\.wait.*\n"
 _READS = r"\tcp\.async\.bulk\.wait_group\.read.*\n"
+_POLL_IN_CLUSTER = r"\{ \.reg \.pred p; again.*\}"
 
 FAULTS = (
     Fault("add", "a copy is not waited for", _POLL, _HERE),
@@ -73,11 +74,16 @@ FAULTS = (
     Fault(
         "cluster_sums",
         "another block is read before it is ready",
-        r"\{ \.reg \.pred p; again.*\}",
-        "",
+        _POLL_IN_CLUSTER,
     ),
     Fault("cluster_sums", "barriers of another block may not be there yet", _CLUSTER, "", 0),
     Fault("cluster_sums", "a block may end while another reads its sums", _CLUSTER, "", 1),
+    Fault("multicast_copy", "a tile is read before all parts are there", _POLL_IN_CLUSTER),
+    Fault(
+        "multicast_copy", "a tile is copied over before all have read it", _POLL_IN_CLUSTER, "", 1
+    ),
+    Fault("multicast_copy", "a part goes to one block too few", r"15(;\n)", r"7\1"),
+    Fault("multicast_matmul", "tiles are multiplied before they are there", _POLL_IN_CLUSTER),
     Fault("specialised_matmul", "a tile is copied over before it has been read", _POLL, _HERE, 1),
     Fault("add", "a block may end before its results are read", _WAITS),
     Fault("matmul", "a block may end before its results are read", _WAITS),

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from unit.mosaic_gpu.gpu_case import F16, F32, TILES, Case, Types, random
+from unit.mosaic_gpu.gpu_cluster_kernels import cluster_sums, multicast_copy, multicast_matmul
 
 from mlirhlo import mosaic as pl
 from mlirhlo.mosaic import gpu as plgpu
 from mlirhlo.mosaic import lax
 from mlirhlo.mosaic import numpy as jnp
-
-F32, F16 = np.float32, np.float16
-TILES = (plgpu.TilingTransform((8, 64)), plgpu.SwizzleTransform(128))
-Types = pl.ShapeDtypeStruct
-
-
-@dataclass
-class Case:
-    """A kernel, its operands, and its results by numpy."""
-
-    call: Any
-    arrays: Sequence[Any]
-    expected: Callable[..., Any]
-    tolerance: float = 1e-5
-
-
-def random(*shape: int, dtype: Any = F32) -> Any:
-    return np.random.default_rng(sum(shape)).normal(size=shape).astype(dtype)
 
 
 def add() -> Case:
@@ -294,32 +276,6 @@ def flash_attention() -> Case:
     return Case(call, arrays, expected, 5e-3)
 
 
-def cluster_sums() -> Case:
-    """Blocks of a cluster add up what each has summed."""
-
-    def body(x, o, part, ready):
-        rank = lax.axis_index("c")
-        part[...] = x[pl.ds(rank * 64, 64), :].sum(axis=0)
-        plgpu.barrier_arrive(ready)
-        plgpu.barrier_wait(ready)
-
-        @pl.when(rank == 0)
-        def _():
-            total = part[...]
-            for peer in range(1, 4):
-                total = total + plgpu.cluster_ref(part, {"c": peer})[...]
-            o[...] = total
-
-    call = plgpu.kernel(
-        body,
-        Types((128,), F32),
-        cluster=(4,),
-        cluster_names=("c",),
-        scratch_types=[plgpu.SMEM((128,), F32), plgpu.ClusterBarrier(collective_axes=("c",))],
-    )
-    return Case(call, [random(256, 128)], lambda x: x.sum(0), 1e-4)
-
-
 def histogram() -> Case:
     """Counts in shared memory by atomic additions of two warp groups."""
 
@@ -399,6 +355,8 @@ CASES = {
         specialised_matmul,
         flash_attention,
         cluster_sums,
+        multicast_copy,
+        multicast_matmul,
         histogram,
         scaled_copy,
         shared_tiles,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -54,6 +57,33 @@ def test_sizes_that_tiles_do_not_divide_are_refused() -> None:
     with pytest.raises(HloError) as caught:
         library.matmul_kernel(100, 256, 64, BF16)
     assert caught.value.diagnostics[0].code == "HLO0721"
+
+
+@pytest.mark.slow
+def test_the_check_of_a_card_runs_without_one(tmp_path: Path) -> None:
+    """Its steps, each in its shortest form; the failing one is counted."""
+    programs = "test/lit/lowering/gpu/one_kernel.hlo"
+    parts = {"PROGRAMS": programs, "TESTS": "-kelementwise", "ONLY": "add"}
+    where = {"PYTHON": sys.executable, "OUT": str(tmp_path)}
+
+    def run(**changed: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", str(ROOT / "benchmarks" / "gpu_check.sh"), "--simulated"],
+            env={**os.environ, **parts, **where, **changed},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    done = run()
+    assert done.returncode == 0, done.stdout
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:4]] == ["ok", "ok", "left", "ok"]
+    assert (tmp_path / "figures.json").exists()
+    failed = run(PROGRAMS="no_such_file.hlo", TESTS="--collect-only -q")
+    assert failed.returncode == 1
+    assert failed.stdout.startswith("failed  programs")
 
 
 def test_the_benchmark_runs_without_a_card(

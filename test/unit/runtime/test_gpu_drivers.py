@@ -90,3 +90,62 @@ def test_what_another_library_has_is_used_where_it_is(gpu: str) -> None:
     with pytest.raises(HloError) as caught:
         run.on_device(x[:8])
     assert caught.value.diagnostics[0].code == "HLO0508"
+
+
+BOUND = {
+    "one result": ("ROOT r = f32[64,128] tanh(x)", lambda x: [np.tanh(x)]),
+    "a tuple": (
+        """n = f32[64,128] negate(x)  t = f32[128,64] transpose(x), dimensions={1,0}
+        ROOT r = (f32[64,128], f32[128,64]) tuple(n, t)""",
+        lambda x: [-x, x.T],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_programs_bound_to_arrays_read_them_at_each_call(gpu: str, name: str) -> None:
+    text, expected = BOUND[name]
+    run: Any = mlirhlo.compile(
+        mlirhlo.parse(f"HloModule m\n{SUM}\nENTRY e {{ {X} {text} }}"), "cuda", gpu=gpu
+    )
+    x = np.random.default_rng(0).normal(size=(64, 128)).astype(np.float32)
+    held = run.on_device(x)
+    argument = held if isinstance(held, tuple) else (held,)
+    bound = run.bind(argument[0])
+    # From the third call on a graph is replayed.
+    for _ in range(4):
+        results = bound()
+        bound.synchronize()
+        assert results is bound.result
+        results = results if isinstance(results, tuple) else (results,)
+        given = np.asarray(argument[0])
+        for found, right in zip(results, expected(given), strict=True):
+            np.testing.assert_allclose(np.asarray(found), right, rtol=1e-5, atol=1e-5)
+    once = run.bind(x)
+    np.testing.assert_allclose(np.asarray(_first(once())), expected(x)[0], rtol=1e-5, atol=1e-5)
+
+
+def _first(results: Any) -> Any:
+    return results[0] if isinstance(results, tuple) else results
+
+
+def test_a_bound_result_shares_the_memory_that_it_is_let(gpu: str) -> None:
+    text = (
+        "HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\n"
+        "ENTRY e { x = f32[256] parameter(0) one = f32[] constant(1) "
+        "ones = f32[256] broadcast(one), dimensions={} ROOT r = f32[256] add(x, ones) }"
+    )
+    run: Any = mlirhlo.compile(mlirhlo.parse(text), "cuda", gpu=gpu)
+    bound = run.bind(np.zeros(256, np.float32))
+    for count in range(1, 5):
+        bound()
+        bound.synchronize()
+        np.testing.assert_array_equal(np.asarray(bound.result), np.full(256, count))
+
+
+def test_arrays_that_do_not_fit_are_not_bound(gpu: str) -> None:
+    text = "HloModule m ENTRY e { x = f32[256] parameter(0) ROOT r = f32[256] add(x, x) }"
+    run: Any = mlirhlo.compile(mlirhlo.parse(text), "cuda", gpu=gpu)
+    with pytest.raises(HloError) as caught:
+        run.bind(np.zeros(8, np.float32))
+    assert caught.value.diagnostics[0].code == "HLO0508"

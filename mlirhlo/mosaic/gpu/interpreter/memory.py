@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -101,16 +100,11 @@ def _transpose(group: WarpGroup, op: Operation, operands: Any) -> Any:
 def _cluster_ref(group: WarpGroup, op: Operation, operands: Any) -> Any:
     parts = _parts(op, operands)
     (source,) = parts["source"]
-    sizes = group.run.kernel.launch.cluster
-    rank, own = 0, group.block.rank
-    coordinates: list[int] = []
-    for size in reversed(sizes):
-        coordinates.append(own % size)
-        own //= size
-    coordinates.reverse()
-    for dim, size in enumerate(sizes):
+    launch = group.run.kernel.launch
+    rank = 0
+    for dim, (size, stride) in enumerate(zip(launch.cluster, launch.cluster_strides, strict=True)):
         given = parts["xyz"[dim]]
-        rank = rank * size + (int(given[0]) if given else coordinates[dim])
+        rank += stride * (int(given[0]) if given else group.block.rank // stride % size)
     peer = group.run.blocks[rank]
     return (View(_shared(peer, source.offset, op.operands[0].type), source.offset),)
 
@@ -177,14 +171,14 @@ def _async_load(group: WarpGroup, op: Operation, operands: Any) -> Any:
 
 def _along(group: WarpGroup, axes: Sequence[int]) -> list[int]:
     """Ranks of the blocks of the cluster that differ from this one along axes alone."""
-    sizes = group.run.kernel.launch.cluster
-    found: list[int] = []
-    own = np.unravel_index(group.block.rank, sizes)
-    for rank in range(prod(sizes)):
-        other = np.unravel_index(rank, sizes)
-        if all(a == b for d, (a, b) in enumerate(zip(own, other, strict=True)) if d not in axes):
-            found.append(rank)
-    return found
+    launch = group.run.kernel.launch
+
+    def others(rank: int) -> list[int]:
+        places = enumerate(zip(launch.cluster, launch.cluster_strides, strict=True))
+        return [rank // stride % size for dim, (size, stride) in places if dim not in axes]
+
+    own = others(group.block.rank)
+    return [rank for rank in range(launch.cluster_size) if others(rank) == own]
 
 
 def _same_part(block: BlockState, peer: BlockState, view: View) -> Any:

@@ -36,6 +36,11 @@ def _block_id(group: WarpGroup, dim: int) -> Any:
     return np.unravel_index(group.block.number, sizes[::-1])[::-1][dim]
 
 
+def _cluster_place(group: WarpGroup, dim: int) -> int:
+    launch = group.run.kernel.launch
+    return group.block.rank // launch.cluster_strides[dim] % launch.cluster[dim]
+
+
 def _block_size(group: WarpGroup, dim: int) -> int:
     return 1 if dim else group.run.kernel.launch.num_threads * 128
 
@@ -90,6 +95,8 @@ def _all(group: WarpGroup, op: Operation, operands: Any) -> Any:
 OPERATIONS: Mapping[str, Meaning] = {
     "gpu.block_id": _identity(_block_id),
     "gpu.block_dim": _identity(_block_size),
+    "gpu.cluster_block_id": _identity(_cluster_place),
+    "gpu.cluster_dim_blocks": _identity(lambda group, dim: group.run.kernel.launch.cluster[dim]),
     "gpu.thread_id": _identity(lambda group, dim: 0 if dim else group.number * 128),
     "arith.index_cast": _index_cast,
     "arith.index_castui": _index_cast,

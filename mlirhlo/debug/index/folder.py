@@ -10,6 +10,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from mlirhlo.debug.index.names import FileName, parse_name
 from mlirhlo.diagnostics import error
@@ -178,8 +179,8 @@ class Dump:
         )
 
 
-def read_folder(folder: str) -> Dump:
-    """Indexes a folder and those below it. Links are not followed. Raises `HloError` HLO0544."""
+def read_folder(folder: str, *, recursive: bool = True) -> Dump:
+    """Indexes a folder, and those below it if `recursive`. Links are not followed. Raises `HloError` HLO0544."""
     if not os.path.isdir(folder):
         raise error(
             "HLO0544",
@@ -189,7 +190,7 @@ def read_folder(folder: str) -> Dump:
     modules: dict[tuple[str, int | None, str, int | None], DumpedModule] = {}
     others: list[DumpFile] = []
     named: list[DumpFile] = []
-    for directory, entries in _walk(folder):
+    for directory, entries in islice(_walk(folder), None if recursive else 1):
         known = _known_names(entries)
         loose: list[tuple[DumpFile, FileName]] = []
         for entry in entries:

@@ -38,6 +38,11 @@ def listing_of_text(text: str) -> Listing:
     return listing_of_lines(lines, names, entry)
 
 
+def instruction_lines(text: str) -> list[int]:
+    """Numbers from 0 of the lines whose instructions `listing_of_text` lists, in the order of its rows."""
+    return [number for number, line in enumerate(text.split("\n")) if _LINE.match(line)]
+
+
 def listing_of_lines(
     lines: Sequence[tuple[int, bool, str, str]], computations: Sequence[str], entry: int = -1
 ) -> Listing:

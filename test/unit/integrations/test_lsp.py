@@ -15,6 +15,7 @@ from unit.corpus import repository_texts
 
 from mlirhlo.debug.editor import features
 from mlirhlo.debug.editor.document import Document
+from mlirhlo.debug.editor.stages import Side, Stages, counterpart
 
 TEXT = """HloModule m
 
@@ -189,10 +190,82 @@ def test_the_grammar_for_editors_has_the_tokens_of_the_server() -> None:
     ]  # fmt: skip
 
 
+STAGES = {
+    "module_0000.m.0000.p.after_pipeline-start.before_algsimp.txt": """HloModule m
+
+ENTRY main {
+  %x = f32[8] parameter(0)
+  %zero = f32[] constant(0)
+  %zeros = f32[8] broadcast(%zero), dimensions={}
+  %y = f32[8] add(%x, %zeros)
+  ROOT %e = f32[8] exponential(%y)
+}
+""",
+    "module_0000.m.0001.p.after_algsimp.before_fusion.txt": """HloModule m
+
+ENTRY main {
+  %x = f32[8] parameter(0)
+  ROOT %e.1 = f32[8] exponential(%x)
+}
+""",
+    "module_0000.m.0002.p.after_fusion.before_cse.txt": """HloModule m
+
+fused {
+  %p = f32[8] parameter(0)
+  ROOT %e.2 = f32[8] exponential(%p)
+}
+
+ENTRY main {
+  %x = f32[8] parameter(0)
+  ROOT %fusion = f32[8] fusion(%x), kind=kLoop, calls=%fused
+}
+""",
+}
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> list[Path]:
+    """Files of a dump folder in the order of their stages."""
+    files = [tmp_path / name for name in STAGES]
+    for file, text in zip(files, STAGES.values(), strict=True):
+        file.write_text(text)
+    return files
+
+
+def test_an_instruction_is_found_in_the_stages_beside(dump: list[Path]) -> None:
+    """By structure: renamed, in a fusion, or not at all."""
+    stages = Stages()
+
+    def beside(number: int, name: str, side: Side) -> str | None:
+        opened = Document(str(dump[number]))
+        opened.update(dump[number].read_text())
+        line = next(at for at, x in enumerate(opened.lines) if x.name == name)
+        stage = stages.beside(str(dump[number]), side)
+        assert stage is not None
+        column = opened.lines[line].text.index(name)
+        span = counterpart(opened, line, column, stage, side)
+        return span and Path(stage.path).read_text().split("\n")[span.line][span.start : span.end]
+
+    assert stages.beside(str(dump[0]), Side.BEFORE) is None
+    assert stages.beside(str(dump[2]), Side.AFTER) is None
+    assert stages.beside(str(dump[0].parent / "other.hlo"), Side.AFTER) is None
+    assert beside(0, "e", Side.AFTER) == "%e.1"
+    assert beside(0, "zeros", Side.AFTER) is None
+    assert beside(1, "e.1", Side.BEFORE) == "%e"
+    assert beside(1, "e.1", Side.AFTER) == "%e.2"
+    assert beside(2, "e.2", Side.BEFORE) == "%e.1"
+    dump[2].unlink()
+    assert stages.beside(str(dump[1]), Side.AFTER) is None
+
+
 # ---------------------------------------------------------------- a client
 
 
-def asked(question: Callable[[Any, str, list[Any]], Awaitable[None]], text: str = TEXT) -> None:
+def asked(
+    question: Callable[[Any, str, list[Any]], Awaitable[None]],
+    text: str = TEXT,
+    file: Path = Path("/tmp/m.hlo"),
+) -> None:
     """Starts the server as editors do, opens a text, asks, and says goodbye."""
     pytest.importorskip("pygls")
     from lsprotocol import types as lsp
@@ -212,7 +285,7 @@ def asked(question: Callable[[Any, str, list[Any]], Awaitable[None]], text: str 
 
         await client.start_io(sys.executable, str(ROOT / "tools" / "mlirhlo-lsp"))
         await client.initialize_async(lsp.InitializeParams(capabilities=lsp.ClientCapabilities()))
-        uri = Path("/tmp/m.hlo").as_uri()
+        uri = file.as_uri()
         client.text_document_did_open(
             lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "hlo", 1, text))
         )
@@ -286,3 +359,23 @@ def test_a_client_runs_the_module_and_sees_what_is_no_module() -> None:
         assert "error[" in said
 
     asked(question)
+
+
+@pytest.mark.slow
+def test_a_client_goes_from_stage_to_stage(dump: list[Path]) -> None:
+    lsp = pytest.importorskip("lsprotocol.types")
+
+    async def question(client: Any, uri: str, published: list[Any]) -> None:
+        this, at = lsp.TextDocumentIdentifier(uri), lsp.Position(4, 8)
+        before = await client.text_document_declaration_async(lsp.DeclarationParams(this, at))
+        assert (before.uri, before.range.start.line) == (dump[0].as_uri(), 7)
+        after = await client.text_document_implementation_async(lsp.ImplementationParams(this, at))
+        assert (after.uri, after.range.start.line) == (dump[2].as_uri(), 4)
+        whole = lsp.Range(at, at)
+        actions = await client.text_document_code_action_async(
+            lsp.CodeActionParams(this, whole, lsp.CodeActionContext([]))
+        )
+        opened = [x.arguments[0] for x in actions if x.command == "mlirhlo.show"]
+        assert opened == [dump[0].as_uri(), dump[2].as_uri()]
+
+    asked(question, dump[1].read_text(), dump[1])

@@ -222,7 +222,8 @@ class Sorter(Lines):
             index = b.index(b.add(start, indices[group]))
             if is_open:
                 inside = b.cmpi("ult", index, b.index(self.length))
-                index = b.select(inside, index, b.index(0))
+                # No other block writes the tile's first element, whose buffer may be the result's.
+                index = b.select(inside, index, b.index(start))
             places = [self.place(b, row, line, b.add(index, k)) for k in range(self.together)]
             for value in self.sources:
                 read_neighbours(b, value, places)

@@ -49,6 +49,10 @@ def compare(text: str, sizes: tuple[int, ...]) -> None:
         ((2, 1500), 1),
         ((1500, 2), 0),
         ((5000,), 0),
+        # Of four tiles the first launch writes where the operands are; the last one is not full.
+        ((2331,), 0),
+        ((2, 3001), 1),
+        ((2331, 2), 0),
         ((2, 0), 1),
     ],
 )

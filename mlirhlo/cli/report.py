@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import Diagnostic, HloError, Severity, out_of_memory
+from mlirhlo.importing import ALONE
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -104,6 +105,7 @@ def _prepare_process() -> None:
     # A module lives as long as the process: looking for garbage in it costs a third of the time.
     gc.freeze()
     gc.set_threshold(200_000, 50, 1000)
+    ALONE.in_tool()
     _end_when_interrupted()
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller: `tool >&-`

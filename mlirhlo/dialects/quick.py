@@ -24,9 +24,7 @@ from xdsl.ir import (
     SSAValues,
     Use,
 )
-from xdsl.irdl import IRDLOperation, OpDef
-
-from mlirhlo.dialects.verify_once import verify
+from xdsl.irdl import IRDLOperation
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -40,7 +38,6 @@ _NO_RESULTS: SSAValues[OpResult] = SSAValues(())
 # xDSL's say `id(self)` in Python, an object's own does so without a call. Tables by values are everywhere.
 for _node in (SSAValue, Operation, IRDLOperation, Block, Region):
     setattr(_node, "__hash__", object.__hash__)  # noqa: B010 - no type checker lets a method be set
-setattr(OpDef, "verify", verify)  # noqa: B010
 
 
 def create_op(

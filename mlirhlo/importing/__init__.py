@@ -5,11 +5,13 @@ different ends each waits for the other; Python notices that and hands out modul
 threads may make their first calls, imports therefore stand under `ALONE`.
 
 `data_classes` and `operations` take away most of what an import of the package costs beside reading its modules.
+xDSL's decorator of operations is another one only while `ALONE` is held: for other users of xDSL it is what it was.
 """
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from threading import RLock
 
 from mlirhlo.importing import data_classes
@@ -18,24 +20,40 @@ from mlirhlo.importing import data_classes
 class _Alone:
     """A lock for imports; the garbage collector, which has nothing to find in them, is off meanwhile."""
 
-    __slots__ = ("_collects", "_depth", "_lock")
+    __slots__ = ("_collects", "_depth", "_is_tool", "_lock", "_switch")
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._depth = 0
         self._collects = False
+        self._is_tool = False
+        self._switch: Callable[[bool], None] | None = None
+
+    def in_tool(self) -> None:
+        """All imports of this process are ours: what `while_held` switches on stays on."""
+        self._is_tool = True
+
+    def while_held(self, switch: Callable[[bool], None]) -> None:
+        """Calls `switch(True)` whenever imports begin, `switch(False)` when they end."""
+        self._switch = switch
+        switch(self._is_tool or self._depth > 0)
 
     def __enter__(self) -> None:
         self._lock.acquire()
         if not self._depth:
             self._collects = gc.isenabled()
             gc.disable()
+            if self._switch is not None:
+                self._switch(True)
         self._depth += 1
 
     def __exit__(self, *exception: object) -> None:
         self._depth -= 1
-        if not self._depth and self._collects:
-            gc.enable()
+        if not self._depth:
+            if self._collects:
+                gc.enable()
+            if self._switch is not None and not self._is_tool:
+                self._switch(False)
         self._lock.release()
 
 

@@ -1,7 +1,8 @@
 """Definitions of xDSL's operations built when they are first needed.
 
 `irdl_op_definition` reads an operation's fields, makes constraints of them and compiles its assembly format. The
-dialects that the CPU compiler imports have 200 operations with it, of which a program uses a dozen.
+dialects that the CPU compiler imports have 200 operations with it, of which a program uses a dozen. What this package
+imports under `ALONE` is therefore defined late; xDSL's own functions and classes stay what they are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, cast
 import xdsl.irdl
 from xdsl.irdl import (
     IRDLOperation,
+    OpDef,
     attr_def,
     irdl_op_definition,
     operand_def,
@@ -21,6 +23,8 @@ from xdsl.irdl import (
     result_def,
     successor_def,
 )
+
+from mlirhlo.importing import ALONE, verify_once
 
 _OpT = TypeVar("_OpT", bound=type[IRDLOperation])
 
@@ -37,8 +41,12 @@ _LOCK = RLock()
 
 
 def defer_definitions() -> None:
-    """Dialects of xDSL and of this package that are imported from here on are built on demand."""
-    setattr(xdsl.irdl, "irdl_op_definition", deferred)  # noqa: B010  # a decorator for another
+    """Operations of xDSL and of this package are built on demand when they are imported under `ALONE`."""
+    ALONE.while_held(_switch)
+
+
+def _switch(on: bool) -> None:
+    setattr(xdsl.irdl, "irdl_op_definition", deferred if on else irdl_op_definition)  # noqa: B010
 
 
 def deferred(cls: _OpT) -> _OpT:
@@ -82,9 +90,21 @@ class _Definition:
             kind = cast(Any, type(self.cls))
             twin = kind(self.cls.__name__, self.cls.__bases__, self.written)
             defined: dict[str, Any] = dict(vars(cast(type, irdl_op_definition(twin))))
+            _checked_once(twin.get_irdl_definition())
             for name in self.names:
                 setattr(self.cls, name, defined[name])
             self.names = set[str]()
+
+
+class _CheckedOnce(OpDef):
+    """The definition of an operation of which equal ones are verified once."""
+
+    __qualname__ = "OpDef"  # as it is printed
+    verify = verify_once.verify
+
+
+def _checked_once(definition: OpDef) -> None:
+    definition.__class__ = _CheckedOnce
 
 
 class _Deferred:

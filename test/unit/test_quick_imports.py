@@ -142,15 +142,67 @@ def test_threads_see_a_definition_whole() -> None:
             list(threads.map(use, range(4)))
 
 
-def test_dialects_of_the_compiler_are_deferred() -> None:
-    """Both orders of import work; ours defers."""
-    program = (
-        "{}; from xdsl.dialects import arith; print(type(vars(arith.AddiOp)['verify_']).__name__)"
-    )
-    assert run(sys.executable, "-c", program.format("import mlirhlo.dialects")).out == "_Deferred\n"
-    assert run(sys.executable, "-c", program.format("pass")).out == "function\n"
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        ("import mlirhlo.dialects.llvm", "function"),  # not under `ALONE`
+        ("import mlirhlo; mlirhlo.parse('f32[] negate(f32[] x)')", "function"),  # nothing of arith
+        (
+            "from mlirhlo.importing import ALONE\nwith ALONE: import mlirhlo.dialects.arith",
+            "_Deferred",
+        ),
+        (
+            "from mlirhlo.cli.report import ALONE; ALONE.in_tool(); import mlirhlo.dialects",
+            "_Deferred",
+        ),
+        ("pass", "function"),
+    ],
+)
+def test_operations_are_deferred_where_imports_are_ours(program: str, kind: str) -> None:
+    shown = "from xdsl.dialects import arith; print(type(vars(arith.AddiOp)['verify_']).__name__)"
+    assert run(sys.executable, "-c", f"{program}\n{shown}").out == f"{kind}\n"
+
+
+def test_definitions_are_there_when_they_are_needed() -> None:
     assert arith.AddiOp.get_irdl_definition().name == "arith.addi"
     assert llvm.AddOp.get_irdl_definition().name == "llvm.add"
+
+
+UNTOUCHED = """
+import sys, numpy, xdsl.builder, xdsl.context, xdsl.irdl, xdsl.parser, xdsl.pattern_rewriter, xdsl.printer, xdsl.traits
+from xdsl.dialects import arith, builtin, llvm
+from types import ModuleType
+
+def attributes(modules):
+    for module in modules:
+        for name, value in vars(module).items():
+            yield (module.__name__, name), value
+            if isinstance(value, type) and value.__module__.startswith("xdsl."):
+                for key, member in vars(value).items():
+                    yield (value.__module__, value.__qualname__, key), member
+
+modules = [m for name, m in sys.modules.items() if name.partition(".")[0] == "xdsl"]
+before = dict(attributes(modules))
+import mlirhlo
+run = mlirhlo.compile(mlirhlo.parse("f32[64] tanh(f32[64] x)"))
+run(numpy.ones(64, numpy.float32))
+after = dict(attributes(modules))
+for key in sorted(before.keys() | after.keys()):
+    if before.get(key) is not after.get(key) and not isinstance(after.get(key), ModuleType):
+        print(*key)
+"""
+
+
+def test_xdsl_stays_what_it_is() -> None:
+    """Parsing, compiling and running change no function, class or method of xDSL but the hashes of five classes.
+
+    Those are by identity before and after (`dialects/quick.py`).
+    """
+    done = run(sys.executable, "-c", UNTOUCHED)
+    assert not done.err
+    hashed = ("Block", "Operation", "Region", "SSAValue")
+    expected = [f"xdsl.ir.core {name} __hash__" for name in hashed]
+    assert done.out.splitlines() == [*expected, "xdsl.irdl.operations IRDLOperation __hash__"]
 
 
 def test_a_small_file_needs_few_modules() -> None:

@@ -31,6 +31,8 @@ def _initialize(w: Writer, op: Operation) -> Sequence[Any]:
 def _arrive(w: Writer, op: Operation) -> Sequence[Any]:
     place = place_of(w, op.operands[0])
     b = w.b
+    if w.has_tensor_memory:
+        w.ptx("tcgen05.fence::before_thread_sync;")
     w.meet()
     at = place.linear((), b)
     with w.only(w.is_leader):
@@ -75,6 +77,8 @@ def _wait(w: Writer, op: Operation) -> Sequence[Any]:
         b.barrier_wait(
             cast(SSAValue, place.buffer), place.linear((), b), b.cast_index(number, INDEX)
         )
+    if w.has_tensor_memory:
+        w.ptx("tcgen05.fence::after_thread_sync;")
     return ()
 
 

@@ -92,12 +92,7 @@ def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
     """A kernel as PTX. Raises `HloError` HLO0758 for what has no code on the device."""
     driver = driver_of(gpu_name)
     device = device_of(gpu_name) if driver is None else driver.device
-    if device.capability[0] != 9:
-        raise error(
-            "HLO0758",
-            f"kernels in the language of GPUs are for sm_90a, not {device.sm}",
-            help="use h100, or cuda for an H100 of this machine",
-        )
+    _check_device(kernel, device)
     function, builder, shared_bytes = _function(kernel)
     launch = kernel.launch
     module = gpu.ModuleOp(StringAttr(kernel.name), Region(Block()))  # type: ignore[arg-type]
@@ -128,3 +123,21 @@ def _function(kernel: Any) -> tuple[gpu.FuncOp, KernelBuilder, int]:
         if writer.scratch_bytes <= scratch:
             return function, writer.b, writer.shared_bytes
         scratch = writer.scratch_bytes
+
+
+def _check_device(kernel: Any, device: GpuDevice) -> None:
+    """Raises `HloError` HLO0758 where the kernel uses what the device has not."""
+    names = {op.name for op in kernel.body.walk()}
+    needs = 10 if any("tmem" in name for name in names) else 9
+    is_known = device.capability[0] in (9, 10)
+    if not is_known or (device.capability[0] != needs and (needs == 10 or _OLD & names)):
+        has = "tensor memory" if needs == 10 else "wgmma" if is_known else "barriers and copies"
+        raise error(
+            "HLO0758",
+            f"{kernel.name} uses {has} of sm_{needs}0a, which {device.sm} has not",
+            help="compile it for b200" if needs == 10 else "compile it for h100",
+        )
+
+
+_OLD = frozenset({"mosaic_gpu.wgmma", "nvvm.wgmma.fence.aligned"})
+"""What sm_90a has and sm_100a has not."""

@@ -16,6 +16,8 @@ from mlirhlo.dialects.mosaic_gpu.attributes import TiledLayoutAttr
 from mlirhlo.mosaic.attributes import integers_of
 
 TILE, ROW, COLUMN, FLAT, SPLAT = "tile", "row", "column", "flat", "splat"
+NATIVE = "native"
+"""A row for each lane, as tensor memory has them."""
 _ROWS, _COLUMNS, _LANES = 64, 8, 128
 
 
@@ -23,6 +25,11 @@ def squeezed(type_: Any) -> tuple[int, ...]:
     """The sizes of a vector, without those of one."""
     sizes = type_.get_shape() if isinstance(type_, VectorType) else ()
     return tuple(size for size in sizes if size != 1)
+
+
+def squeezed_vector(value: SSAValue) -> bool:
+    """Whether it is a vector that has other sizes than one."""
+    return bool(squeezed(value.type))
 
 
 @dataclass(slots=True)
@@ -45,6 +52,8 @@ def offsets(layout: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
             return values.elements_of(values.WGMMA_ROW, shape)[0]
         case "column":
             return values.elements_of(values.WGMMA_COL, shape)[0]
+        case "native":
+            return tuple((0, column) for column in range(shape[1]))
         case "flat":
             return tuple((i,) for i in range(0, prod(shape), _LANES))
         case _:
@@ -60,6 +69,8 @@ def fits(layout: str, shape: tuple[int, ...]) -> bool:
             return len(shape) == 1 and not shape[0] % _ROWS
         case "column":
             return len(shape) == 1 and not shape[0] % _COLUMNS
+        case "native":
+            return len(shape) == 2 and shape[0] == _LANES
         case "flat":
             return not prod(shape) % _LANES
         case _:
@@ -145,6 +156,8 @@ def reduced_dims(op: Operation) -> tuple[int, ...]:
 
 def _anchors(op: Operation) -> list[tuple[SSAValue, str]]:
     """Layouts that an operation asks for."""
+    if op.name in ("mosaic_gpu.async_load_tmem", "mosaic_gpu.async_store_tmem"):
+        return [(v, NATIVE) for v in (*op.operands, *op.results) if squeezed_vector(v)]
     if op.name == "vector.multi_reduction":
         source = squeezed(op.operands[0].type)
         dims = reduced_dims(op)

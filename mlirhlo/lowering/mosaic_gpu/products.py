@@ -20,7 +20,7 @@ from mlirhlo.lowering.mosaic_gpu.shared import OPERATION
 from mlirhlo.lowering.mosaic_gpu.writer import Writer, unfit
 
 
-def _descriptor(w: Writer, place: Place, row: Index, column: Index) -> SSAValue:
+def descriptor(w: Writer, place: Place, row: Index, column: Index) -> SSAValue:
     """Of a factor in swizzled panels, from a row and a column on."""
     from xdsl.dialects import arith
 
@@ -69,8 +69,8 @@ def _wgmma(w: Writer, op: Operation) -> Sequence[Any]:
         part, lefts = _fenced(w, part, lefts, row)
         for step in steps:
             at = step * row.terms
-            right = _descriptor(w, factor, *((0, at) if across else (at, 0)))
-            left = lefts[step] if lefts else [_descriptor(w, cast("Place", a), block * 64, at)]
+            right = descriptor(w, factor, *((0, at) if across else (at, 0)))
+            left = lefts[step] if lefts else [descriptor(w, cast("Place", a), block * 64, at)]
             part = _issue(
                 w, part, left, right, n, row, transposed=not across, in_registers=in_registers
             )

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirhlo.lowering.mosaic_gpu.fragments import (
     COLUMN,
     FLAT,
+    NATIVE,
     ROW,
     SPLAT,
     TILE,
@@ -112,6 +113,8 @@ def _reduce(w: Writer, op: Operation) -> Sequence[Any]:
     shape = squeezed(op.results[0].type)
     if source.layout == SPLAT:
         source = w.fragment(op.operands[0])
+    if source.layout == NATIVE:
+        source = w.held(source, TILE)
     if source.element not in (f32, i32):
         raise unfit(f"a reduction of {source.element}", "cast to f32 first")
     if not shape:

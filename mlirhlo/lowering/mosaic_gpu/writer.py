@@ -33,6 +33,7 @@ from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.mosaic_gpu.fragments import (
     COLUMN,
     FLAT,
+    NATIVE,
     ROW,
     SPLAT,
     TILE,
@@ -87,6 +88,7 @@ class Writer:
         ]
         self.b = KernelBuilder(kernel.name, flat, read_only=len(kernel.inputs))
         self.values: dict[SSAValue, Any] = {}
+        self.has_tensor_memory = any("tmem" in op.name for op in self.body.walk())
         self.declared = (integers_of(function, "mosaic_gpu.shared_bytes") or (0,))[0]
         self.scratch_start = -(-self.declared // 1024) * 1024
         self._scratch_size = scratch
@@ -242,6 +244,7 @@ class Writer:
             ROW: (row,),
             COLUMN: (column,),
             FLAT: (self.thread,),
+            NATIVE: (self.thread, 0),
             SPLAT: (),
         }[layout]
         found: list[tuple[Index, ...]] = []
@@ -409,7 +412,7 @@ class Writer:
             (number,) = self.ptx(f"mov.u32 $0, %cluster_ctaid.{'xyz'[dim]};", results=[i32])
             return cast(Index, b.cast_index(number, INDEX))
         own = b.rem(b.block_id(), launch.cluster_size)
-        return cast(Index, b.rem(b.div(own, launch.cluster_strides[dim]), launch.cluster[dim]))
+        return b.rem(b.div(own, launch.cluster_strides[dim]), launch.cluster[dim])
 
     def address(self, offset: Index) -> SSAValue:
         """The address of a byte of shared memory."""

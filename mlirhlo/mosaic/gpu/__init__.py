@@ -59,6 +59,14 @@ from mlirhlo.mosaic.gpu.primitives import (
     wgmma_wait,
 )
 from mlirhlo.mosaic.gpu.refs import GpuRef, load
+from mlirhlo.mosaic.gpu.tensor_memory import (
+    async_load_tmem,
+    async_store_tmem,
+    commit_tmem,
+    tcgen05_commit_arrive,
+    tcgen05_mma,
+    wait_load_tmem,
+)
 from mlirhlo.mosaic.language.specs import ShapeDtypeStruct
 
 GMEM, SMEM, TMEM, REGS = MemorySpace
@@ -141,7 +149,7 @@ def _lacking(name: str) -> Any:
     return _Refused(name, (), {"__doc__": f"Refused: HLO0757 says what to use in place of {name}."})
 
 
-_REFUSED = {name: _lacking(name) for name in LACKING if name != "TMEM"}
+_REFUSED = {name: _lacking(name) for name in LACKING}
 
 
 def __getattr__(name: str) -> Any:
@@ -184,7 +192,9 @@ __all__ = [
     "TraceScope",
     "Transform",
     "WGMMAAccumulatorRef",
+    "async_load_tmem",
     "async_prefetch",
+    "async_store_tmem",
     "atomic_add",
     "atomic_and",
     "atomic_max",
@@ -198,6 +208,7 @@ __all__ = [
     "cluster_ref",
     "commit_smem",
     "commit_smem_to_gmem_group",
+    "commit_tmem",
     "copy_gmem_to_smem",
     "copy_smem_to_gmem",
     "emit_pipeline",
@@ -210,8 +221,11 @@ __all__ = [
     "nd_loop",
     "planar_snake",
     "set_max_registers",
+    "tcgen05_commit_arrive",
+    "tcgen05_mma",
     "transform_ref",
     "transpose_ref",
+    "wait_load_tmem",
     "wait_smem_to_gmem",
     "wgmma",
     "wgmma_accumulator_load",

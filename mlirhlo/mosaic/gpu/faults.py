@@ -8,11 +8,10 @@ from mlirhlo.mosaic.language.faults import user_place
 _ROWS: tuple[tuple[str, str], ...] = (
     (
         (
-            "TMEM TMEMLayout tcgen05_mma tcgen05_commit_arrive async_load_tmem async_store_tmem "
-            "commit_tmem wait_load_tmem async_copy_scales_to_tmem async_copy_smem_to_tmem "
+            "TMEMLayout async_copy_scales_to_tmem async_copy_smem_to_tmem "
             "async_copy_sparse_metadata_to_tmem format_tcgen05_sparse_metadata"
         ),
-        "tensor memory is of sm_100a; use ACC and wgmma, which sm_90a has",
+        "tensor memory has the sums of tcgen05_mma, of dense factors without scales, in one layout",
     ),
     (
         "multimem_load_reduce multimem_store multicast_ref",

@@ -110,7 +110,7 @@ class _Host:
     def _run(self, op: Operation) -> None:
         operands = [self.values.get(v) for v in op.operands]
         found = self._result(op, operands)
-        values: Sequence[Any] = found if isinstance(found, tuple) else (found,)
+        values = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
         self.values.update(zip(op.results, values, strict=False))
         for result in op.results:
             self.values.setdefault(result, None)

@@ -46,6 +46,8 @@ from mlirhlo.mosaic.language.value import Value, constant
 
 ALIGNMENT = 1024
 _NO_ALIASES: Mapping[int, int] = MappingProxyType({})
+TENSOR_COLUMNS = 512
+"""Columns of tensor memory of sm_100a."""
 SHARED_BYTES = 227 << 10
 """Shared memory of a block of sm_90a."""
 
@@ -239,7 +241,10 @@ class _Allocator:
 
     def __init__(self, launch: Launch) -> None:
         self.launch, self.top, self.most = launch, 0, 0
-        self.barriers: list[tuple[SSAValue, int, int]] = []
+        self.tensors: list[SSAValue] = []
+        """Allocations of tensor memory."""
+        self.columns = 0
+        self.is_started = False
 
     def __call__(self, wanted: Any, name: str | None = None) -> GpuRef:
         match wanted:
@@ -249,6 +254,8 @@ class _Allocator:
                 return _registers(wanted.shape, as_dtype(wanted.dtype), 0.0, name)
             case Start(value):
                 return _registers(value.shape, value.dtype, value, name)
+            case Scratch(space="tmem"):
+                return self._tensor(wanted, name)
             case Scratch(space="regs"):
                 return _registers(wanted.shape, wanted.dtype, None, name)
             case Barrier() | ClusterBarrier():
@@ -281,6 +288,31 @@ class _Allocator:
         ssa.name_hint = name
         return GpuRef(ssa, wanted.shape, wanted.dtype, "smem", whole(wanted.shape))
 
+    def _tensor(self, wanted: Scratch, name: str | None) -> GpuRef:
+        columns = max(32, 1 << (wanted.shape[1] - 1).bit_length())
+        self.columns += columns
+        if self.columns > TENSOR_COLUMNS:
+            raise bad_memory(f"{self.columns} columns of TMEM: a block has {TENSOR_COLUMNS}")
+        if self.is_started:
+            raise bad_spec("TMEM that is asked for within the kernel", "scratch_types has it")
+        slot = memref_of((), i32, "smem")
+        start = {"offset": int_attr(self._take(4, 4))}
+        pointer = emit_one("mosaic_gpu.slice_smem", [], slot, start)
+        element = element_type(wanted.dtype)
+        whole_ = memref_of((128, columns), element, "tmem")
+        ssa = emit_one("mosaic_gpu.tmem_alloc", [pointer], whole_)
+        self.tensors.append(ssa)
+        if columns != wanted.shape[1]:
+            part = memref_of(wanted.shape, element, "tmem")
+            ssa = emit_one("mosaic_gpu.slice_tmem", [ssa], part, {"offset": int_attr(0)})
+        ssa.name_hint = name
+        return GpuRef(ssa, wanted.shape, wanted.dtype, "tmem", whole(wanted.shape))
+
+    def end(self) -> None:
+        """Gives tensor memory back."""
+        for ssa in self.tensors:
+            emit("mosaic_gpu.tmem_dealloc", [ssa])
+
     def _barrier(self, wanted: Any, name: str | None) -> GpuRef:
         count = wanted.num_barriers
         if count > 32:
@@ -306,7 +338,7 @@ class _Allocator:
             {
                 "arrival_count": int_attr(arrivals, 64),
                 "num_barriers": int_attr(count),
-                "orders_tensor_core": flag(False),
+                "orders_tensor_core": flag(wanted.orders_tensor_core),
             },
         )
         phases = emit_one(
@@ -374,15 +406,19 @@ def _written(
         for argument, name in zip(block.args, names, strict=False):
             argument.name_hint = name
         scratch, named = _asked(call.scratch, allocator, names[len(refs) :])
+        if allocator.tensors:
+            emit("mosaic_gpu.tmem_relinquish_alloc_permit")
         _ready(launch)
+        allocator.is_started = True
         trace.cache.pop("barriers_made", None)
         call.body(*refs, *scratch, **named)
+        allocator.end()
         if launch.cluster_size > 1:
             # No block ends while others of its cluster may reach its shared memory.
             emit("nvvm.cluster.arrive")
             emit("nvvm.cluster.wait")
         emit("func.return")
-    return GpuKernel(_module(call, block, allocator.most), call.name, inputs, results, launch)
+    return GpuKernel(_module(call, block, allocator), call.name, inputs, results, launch)
 
 
 def _asked(scratch: Any, allocator: _Allocator, names: Sequence[str]) -> Any:
@@ -426,7 +462,7 @@ def _axes(launch: Launch) -> dict[str, Value]:
     return found
 
 
-def _module(call: GpuKernelCall, block: Block, shared: int) -> ModuleOp:
+def _module(call: GpuKernelCall, block: Block, allocator: _Allocator) -> ModuleOp:
     launch = call.launch
     function = emit_function(call.name, block)
     sizes = {
@@ -434,13 +470,13 @@ def _module(call: GpuKernelCall, block: Block, shared: int) -> ModuleOp:
         "cluster": (launch.cluster_size,),
         "cluster_shape": launch.cluster,
         "threads": (launch.num_threads * 128,),
-        "shared_bytes": (shared,),
+        "shared_bytes": (allocator.most,),
     }
     for name, numbers in sizes.items():
         function.attributes[f"mosaic_gpu.{name}"] = ints(numbers)
     attributes = {
         "sym_name": StringAttr(call.name),
-        "mosaic_gpu.arch_major": int_attr(9),
+        "mosaic_gpu.arch_major": int_attr(10 if allocator.tensors else 9),
         "mosaic_gpu.arch_minor": int_attr(0),
     }
     module = ModuleOp([function])

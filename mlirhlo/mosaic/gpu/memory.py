@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.gpu.faults import not_here
 from mlirhlo.mosaic.language.elements import DType, DTypeLike, as_dtype, bits_of
 from mlirhlo.mosaic.language.faults import bad_spec
 
@@ -49,9 +48,18 @@ class MemorySpace(enum.Enum):
         transforms: Sequence[Any] = (),
         **options: Any,
     ) -> Scratch:
-        """A buffer of a shape. Raises `HloError` HLO0757 for TMEM."""
+        """A buffer of a shape. Raises `HloError` HLO0726 for what no memory of that kind has."""
         if self is MemorySpace.TMEM:
-            raise not_here("TMEM")
+            given = [name for name, value in options.items() if value]
+            sizes, type_ = tuple(shape), as_dtype(dtype)
+            is_plain = not given and not transforms and len(sizes) == 2
+            if not is_plain or sizes[0] != 128 or bits_of(type_) != 32:
+                stated = "".join(f", {name}=…" for name in given)
+                raise bad_spec(
+                    f"TMEM({sizes}, {type_.name}{stated})",
+                    "128 rows of at most 512 columns, of 32 bits, without options",
+                )
+            return Scratch(sizes, type_, self.value)
         if options:
             raise bad_spec(f"{self.name} takes no {', '.join(options)}")
         return Scratch(tuple(shape), as_dtype(dtype), self.value, tuple(transforms))
@@ -102,10 +110,6 @@ class Barrier:
     num_arrivals: int = 1
     num_barriers: int = 1
     orders_tensor_core: bool = False
-
-    def __post_init__(self) -> None:
-        if self.orders_tensor_core:
-            raise not_here("tcgen05_mma")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ WARP_GROUP_BARRIER = "bar.sync $0, 128;"
 ATOMICS = {"add": 0, "min": 1, "max": 2, "and": 3, "or": 4, "xor": 5}
 
 
-def _space(ref: GpuRef, space: str, what: str) -> None:
+def in_space(ref: GpuRef, space: str, what: str) -> None:
+    """Raises `HloError` HLO0725 for a reference to another memory."""
     if ref.space != space:
         raise bad_memory(f"{what} is in {ref.space.upper()}, not in {space.upper()}")
 
@@ -87,8 +88,8 @@ def copy_gmem_to_smem(
 ) -> None:
     """Begins a copy to shared memory; its bytes arrive at the barrier."""
     del oob_mode
-    _space(src, "gmem", "the source")
-    _space(dst, "smem", "the target")
+    in_space(src, "gmem", "the source")
+    in_space(dst, "smem", "the target")
     _same(src, dst)
     if leader_tracked is not None:
         raise bad_spec("a copy tracked by the leader of a cluster", "copy in each block")
@@ -112,7 +113,7 @@ def copy_gmem_to_smem(
 def async_prefetch(ref: GpuRef, *, collective_axes: Any = None, **_: Any) -> None:
     """Begins to bring a part of global memory into the cache of the device."""
     del collective_axes
-    _space(ref, "gmem", "what is prefetched")
+    in_space(ref, "gmem", "what is prefetched")
     indices, lengths = _pieces(ref)
     attributes = {"slice_lengths": ints(lengths), "collective": ArrayAttr([])}
     attributes[SEGMENTS] = ints([1, len(indices), 0], 32)
@@ -128,8 +129,8 @@ def copy_smem_to_gmem(
     reduction_op: str | None = None,
 ) -> None:
     """Begins a copy to global memory; `commit_smem` comes before it, `wait_smem_to_gmem` after."""
-    _space(src, "smem", "the source")
-    _space(dst, "gmem", "the target")
+    in_space(src, "smem", "the source")
+    in_space(dst, "gmem", "the target")
     _same(src, dst)
     if predicate is not None or reduction_op is not None:
         raise bad_spec("a copy with a predicate or a reduction", "use pl.when; add with atomic_add")
@@ -227,8 +228,8 @@ def barrier_test(barrier: GpuRef) -> Any:
 
 def wgmma(acc: GpuRef, a: GpuRef | Value, b: GpuRef) -> None:
     """Begins `acc += a @ b`; `wgmma_wait` ends it. a: [m, k] in SMEM or registers, b: [k, n] in SMEM."""
-    _space(acc, "regs", "the accumulator")
-    _space(b, "smem", "b")
+    in_space(acc, "regs", "the accumulator")
+    in_space(b, "smem", "b")
     (m, n), k = acc.shape, a.shape[-1]
     if a.ndim != 2 or b.ndim != 2 or a.shape[0] != m or b.shape != (k, n):
         raise bad_shape(f"{list(a.shape)} times {list(b.shape)} added to {list(acc.shape)}")
@@ -242,13 +243,14 @@ def wgmma(acc: GpuRef, a: GpuRef | Value, b: GpuRef) -> None:
     type_ = vector_type(acc.shape, acc.dtype)
     emit("nvvm.wgmma.fence.aligned")
     sums = emit_one("mosaic_gpu.vector_load", [total], type_)
-    factors = [a.ssa if isinstance(a, Value) else _factor(a), _factor(b)]
+    factors = [a.ssa if isinstance(a, Value) else factor_of(a), factor_of(b)]
     made = emit_one("mosaic_gpu.wgmma", [sums, *factors], type_)
     emit("mosaic_gpu.vector_store", [made, total])
     emit("nvvm.wgmma.commit.group.sync.aligned")
 
 
-def _factor(ref: GpuRef) -> Any:
+def factor_of(ref: GpuRef) -> Any:
+    """A factor of a product as a memref."""
     if not ref.is_transposed:
         return ref.operand()
     from xdsl.dialects.builtin import AffineMapAttr
@@ -302,7 +304,7 @@ def broadcasted_iota(
 
 def cluster_ref(ref: GpuRef, idxs: Any, axis: Any = None) -> GpuRef:
     """The same shared memory of another block of the cluster: `cluster_ref(ref, {"x": 1})`."""
-    _space(ref, "smem", "what another block of a cluster has")
+    in_space(ref, "smem", "what another block of a cluster has")
     names: list[str] = current().cache["cluster"]
     if not isinstance(idxs, dict):
         axes = names if axis is None else [axis] if isinstance(axis, str) else list(axis)

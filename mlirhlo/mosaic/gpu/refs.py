@@ -29,6 +29,7 @@ SPACES = {
     "smem": "#gpu.address_space<workgroup>",
     "regs": "#gpu.address_space<private>",
     "cluster": "#mosaic_gpu.smem_cluster",
+    "tmem": "#mosaic_gpu.tmem",
 }
 
 
@@ -182,6 +183,8 @@ def whole(shape: Sequence[int]) -> tuple[Part, ...]:
 
 
 def _data(ref: GpuRef, what: str) -> None:
+    if ref.space == "tmem":
+        raise bad_memory(f"TMEM is {what}", "use async_load_tmem and async_store_tmem")
     if ref.barrier:
         raise bad_memory(f"a barrier is {what}", "wait for it with barrier_wait")
     if ref.is_transposed:

@@ -84,6 +84,16 @@ FAULTS = (
     ),
     Fault("multicast_copy", "a part goes to one block too few", r"15(;\n)", r"7\1"),
     Fault("multicast_matmul", "tiles are multiplied before they are there", _POLL_IN_CLUSTER),
+    Fault("tensor_matmul", "sums are read before the products have ended", _POLL, _HERE, 3),
+    Fault("tensor_matmul", "a factor is copied over while it is read", _POLL, _HERE, 1),
+    Fault("tensor_matmul", "products begin before the factors are there", _POLL, _HERE, 0),
+    Fault("tensor_matmul", "products tell no barrier", r"\ttcgen05\.commit.*\n"),
+    Fault("tensor_matmul", "tensor memory is not given back", r"\ttcgen05\.dealloc.*\n"),
+    Fault(
+        "tensor_sums", "sums are loaded before they are stored", r"tcgen05\.wait::st[^;]*;", "", 2
+    ),
+    Fault("tensor_sums", "sums are used before they are loaded", r"tcgen05\.wait::ld[^;]*;", "", 2),
+    Fault("tensor_sums", "sums are read before the products have ended", _POLL, _HERE, 1),
     Fault("specialised_matmul", "a tile is copied over before it has been read", _POLL, _HERE, 1),
     Fault("add", "a block may end before its results are read", _WAITS),
     Fault("matmul", "a block may end before its results are read", _WAITS),

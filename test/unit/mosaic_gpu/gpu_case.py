@@ -24,6 +24,7 @@ class Case:
     arrays: Sequence[Any]
     expected: Callable[..., Any]
     tolerance: float = 1e-5
+    gpu: str = "h100"
 
 
 def random(*shape: int, dtype: Any = F32) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from unit.mosaic_gpu.gpu_case import F16, F32, TILES, Case, Types, random
 from unit.mosaic_gpu.gpu_cluster_kernels import cluster_sums, multicast_copy, multicast_matmul
+from unit.mosaic_gpu.gpu_tensor_kernels import tensor_matmul, tensor_sums
 
 from mlirhlo import mosaic as pl
 from mlirhlo.mosaic import gpu as plgpu
@@ -357,6 +358,8 @@ CASES = {
         cluster_sums,
         multicast_copy,
         multicast_matmul,
+        tensor_matmul,
+        tensor_sums,
         histogram,
         scaled_copy,
         shared_tiles,

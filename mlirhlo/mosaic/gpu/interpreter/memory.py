@@ -244,7 +244,37 @@ def _integers(name: str) -> Meaning:
     return compute
 
 
+def _tensor_memory(group: WarpGroup, op: Operation, operands: Any) -> Any:
+    """Of the block: its warp groups share it. It is known by where its address is kept."""
+    type_: Any = op.results[0].type
+    shape = tuple(type_.get_shape())
+    array = group.block.buffer(-1 - operands[0].offset, shape, dtype_in(type_.element_type))
+    return (View(array),)
+
+
+def _slice_columns(group: WarpGroup, op: Operation, operands: Any) -> Any:
+    del group
+    start, type_ = integer_of(op, "offset"), op.results[0].type
+    columns = cast_shape(type_)[-1]
+    return (operands[0].at((slice(None), slice(start, start + columns))),)
+
+
+def _tensor_product(group: WarpGroup, op: Operation, operands: Any) -> Any:
+    del group
+    parts = _parts(op, operands)
+    (sums,), (a,), (b,), (adds,) = (parts[n] for n in ("accumulator", "a", "b", "accumulate"))
+    product = np.matmul(np.asarray(a.array, np.float32), np.asarray(b.array, np.float32))
+    sums.array[...] = (sums.array if adds else 0) + product
+    return ()
+
+
 OPERATIONS: Mapping[str, Meaning] = {
+    "mosaic_gpu.async_load_tmem": _load,
+    "mosaic_gpu.async_store_tmem": _store,
+    "mosaic_gpu.slice_tmem": _slice_columns,
+    "mosaic_gpu.tcgen05_commit_arrive": _arrive,
+    "mosaic_gpu.tcgen05_mma": _tensor_product,
+    "mosaic_gpu.tmem_alloc": _tensor_memory,
     "builtin.unrealized_conversion_cast": _same,
     "llvm.add": _integers("add"),
     "llvm.extractvalue": _part,

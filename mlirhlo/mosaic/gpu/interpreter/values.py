@@ -115,6 +115,9 @@ OPERATIONS: Mapping[str, Meaning] = {
     **dict.fromkeys(
         (
             "llvm.inline_asm",
+            "mosaic_gpu.tmem_dealloc",
+            "mosaic_gpu.tmem_relinquish_alloc_permit",
+            "nvvm.tcgen05.wait",
             "nvvm.cp.async.bulk.commit.group",
             "nvvm.cp.async.bulk.wait_group",
             "nvvm.fence.mbarrier.init",

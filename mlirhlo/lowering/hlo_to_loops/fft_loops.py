@@ -22,8 +22,8 @@ from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Memory, Pair, times
-from mlirhlo.lowering.hlo_to_loops.fft_plans import Kind, Plan, plan, room
-from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots
+from mlirhlo.lowering.hlo_to_loops.fft_plans import LONGEST, Kind, Plan, plan, room
+from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots, radices
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 from mlirhlo.lowering.target import current
@@ -55,10 +55,16 @@ def _room(op: FftOp, lanes: int) -> int | None:
     half = op.fft_type in ("RFFT", "IRFFT") and last % 2 == 0
     rooms = [room(n, lanes, across=True) for n in others]
     rooms.append(room(last // 2 if half else last, lanes, across=False))
-    if last < _SHORT:
+    if last < _SHORT or _has_large_primes(last):
         rooms.append(room(last, lanes, across=True))
     found = [n for n in rooms if n is not None]
     return max(*found, last + 2 * lanes) if len(found) == len(rooms) else None
+
+
+def _has_large_primes(length: int) -> bool:
+    """Whether a length has stages for lines side by side alone."""
+    is_across = length <= LONGEST and radices(length, across=True) is not None
+    return is_across and radices(length) is None
 
 
 def fft_loops(name: str, op: FftOp) -> FuncOp:
@@ -200,9 +206,10 @@ class _Transforms:
         self.stages(length, across=True).run(here, between, there, self.scale(length), width)
 
     def goes_together(self, length: int, count: int) -> bool:
-        """Whether lines of the last dimension are so short that lanes are for as many of them."""
-        is_short = self.kind in ("FFT", "IFFT") and length < _SHORT
-        return is_short and count >= self.lanes > 1
+        """Whether there are lines of the last dimension for all lanes, and they gain by it."""
+        is_short = self.kind != "RFFT" and length < _SHORT
+        gains = self.kind != "IRFFT" and (is_short or _has_large_primes(length))
+        return gains and count >= self.lanes > 1
 
     def together(
         self,
@@ -221,30 +228,36 @@ class _Transforms:
             at = b.add(free, b.mul(part, 32 * self.room))
             rooms = [self.planes(b.add(at, 16 * n * self.room), self.room) for n in (0, 1)]
             between = [Line(room, 0, lanes) for room in rooms]
+            entered = between[1]
+            if self.kind == "RFFT":
+                entered = Line(Memory(b, lanes, rooms[1].buffers[:1], is_real=True), 0, lanes)
             first = b.mul(number, lanes)
             if count % lanes:
                 first = b.minimum(first, count - lanes)
+            memory = self.reals[0] if self.kind == "RFFT" else source[0]
+            made = length // 2 + 1 if self.kind == "RFFT" else length
             here, there = (
                 [
-                    Line(memory, b.mul(b.add(b.add(b.mul(item, count), first), n), length))
+                    Line(memory, b.mul(b.add(b.add(b.mul(item, count), first), n), size))
                     for n in range(lanes)
                 ]
-                for memory, item in (source, target)
+                for memory, item, size in (
+                    (memory, source[1], length),
+                    (target[0], target[1], made),
+                )
             )
 
             def enter(j: Index, few: int | None) -> None:
                 rows = [line.load(j, few) for line in here]
-                self.turn(rows, few or lanes, lambda n, value: between[1].store(b.add(j, n), value))
+                self.turn(rows, few or lanes, lambda n, value: entered.store(b.add(j, n), value))
 
             def leave(j: Index, few: int | None) -> None:
                 rows = [done.load(b.add(j, n)) for n in range(few or lanes)]
                 self.turn(rows, lanes, lambda n, value: there[n].store(j, value, few))
 
             self.vectors(length, enter)
-            done = self.stages(length, across=True).run(
-                between[1], between, None, self.scale(length)
-            )
-            self.vectors(length, leave)
+            done = self.stages(length, across=True).run(entered, between, None, self.scale(length))
+            self.vectors(made, leave)
 
     def turn(self, rows: Sequence[Pair], count: int, store: Callable[[int, Pair], None]) -> None:
         """Stores as many columns of a square of complex numbers."""
@@ -252,9 +265,9 @@ class _Transforms:
         for n, value in enumerate(zip(real, imaginary, strict=True)):
             store(n, value)
 
-    def stages(self, length: int, *, across: bool = False) -> Plan:
-        """A transform of this kernel."""
-        return plan(Kind(self.b, self.tables, self.lanes, self.sign, across), length)
+    def stages(self, length: int, results: int | None = None, *, across: bool = False) -> Plan:
+        """A transform of this kernel; `results`: as of `plan`."""
+        return plan(Kind(self.b, self.tables, self.lanes, self.sign, across), length, results)
 
     def scale(self, length: int) -> float:
         """Inverse transforms divide by the length."""
@@ -271,7 +284,7 @@ class _Transforms:
         target = Line(end[0], b.mul(end[1], half + 1))
         if n % 2:
             source = Line(self.reals[0], b.mul(number, n))
-            z = self.stages(n).run(source, rooms, None, 1.0)
+            z = self.stages(n, half + 1).run(source, rooms, None, 1.0)
             self.vectors(half + 1, lambda k, count: target.store(k, z.load(k), count))
             return
         z = self.stages(half).run(Line(self.operand, b.mul(number, half)), rooms, None, 1.0)

@@ -30,7 +30,7 @@ from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Pair, roots, times
 from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots, Stages, radices
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 
-_LONGEST = 1 << 14
+LONGEST = 1 << 14
 """Numbers of a line that goes in stages: longer ones do not stay in the caches."""
 _MOST = 1 << 24
 """Numbers of a line on its own."""
@@ -66,12 +66,12 @@ class Kind:
 
 def room(count: int, lanes: int, *, across: bool) -> int | None:
     """Numbers of each of the two rooms of a transform of `count` numbers; None where there is no plan."""
-    if radices(count) is None:
-        length = convolved(count)
+    if radices(count, across=across and count <= LONGEST) is None:
+        length = convolved(count, count)
         return None if length is None else room(length, lanes, across=across)
     if across:
-        return count * lanes if count <= _LONGEST else None
-    if count <= _LONGEST:
+        return count * lanes if count <= LONGEST else None
+    if count <= LONGEST:
         return count + 2 * lanes
     if count > _MOST or (sides := _sides(count)) is None:
         return None
@@ -79,19 +79,20 @@ def room(count: int, lanes: int, *, across: bool) -> int | None:
     return padded[0] * padded[1] + (max(sides) + 2) * lanes
 
 
-def plan(kind: Kind, count: int) -> Plan:
-    """A transform for which `room` has room."""
-    if radices(count) is None:
-        return Convolved(kind, count)
-    if count > _LONGEST:
+def plan(kind: Kind, count: int, results: int | None = None) -> Plan:
+    """A transform for which `room` has room; `results`: how many of its numbers are used, the first ones."""
+    if radices(count, across=kind.across and count <= LONGEST) is None:
+        return Convolved(kind, count, results or count)
+    if count > LONGEST:
         return Long(kind, count)
     return Stages(kind.b, kind.tables, kind.lanes, count, kind.sign, across=kind.across)
 
 
 @functools.cache
-def convolved(count: int) -> int | None:
-    """The length of the transforms of a convolution of `count` numbers, by what their stages read."""
-    least = 2 * count - 1
+def convolved(count: int, results: int) -> int | None:
+    """The length of the transforms of a convolution of `count` numbers of which the first `results` are used,
+    by what their stages read."""
+    least = count + results - 1
     if least > _MOST_CONVOLVED:
         return None
     power = 1 << (least - 1).bit_length()
@@ -108,7 +109,7 @@ _ODD = (1, 3, 5, 7, 9, 11, 13, 15)
 def _sides(count: int) -> tuple[int, int] | None:
     """Rows and columns of the lengths that make a long one, as much of a square as there is."""
     rows = next(n for n in range(isqrt(count), 0, -1) if count % n == 0)
-    return (rows, count // rows) if count // rows <= _LONGEST else None
+    return (rows, count // rows) if count // rows <= LONGEST else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,7 @@ class Convolved:
 
     kind: Kind
     count: int
+    results: int
 
     def run(
         self,
@@ -208,7 +210,7 @@ class Convolved:
         """As `Stages.run`."""
         kind, n = self.kind, self.count
         b = kind.b
-        length = convolved(n)
+        length = convolved(n, self.results)
         assert length is not None
         factors = kind.tables.of(
             f"mlirhlo_chirp_{n}_{length}", 2 * length, partial(_factors, n, length)
@@ -245,7 +247,7 @@ class Convolved:
             value = b.mulf(real, factor), b.mulf(imaginary, factor)
             there.store(k, value, width if kind.across and target else count)
 
-        self.each(0, n, end)
+        self.each(0, self.results, end)
         return there
 
     def each(self, first: int, last: int, body: Callable[[Index, int | None], None]) -> None:

@@ -37,28 +37,37 @@ from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Pair, roots, small_transform, times
+from mlirhlo.lowering.hlo_to_loops.fft_primes import PrimeStage
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 
 _PRIMES = (17, 13, 11, 7, 5, 3)
 """Odd lengths of transforms in registers."""
+_LARGE_PRIMES = (61, 59, 53, 47, 43, 41, 37, 31, 29, 23, 19)
+"""Those of stages of lines side by side, above which a convolution takes less."""
 _NEAR = 1 << 12
 """Numbers of a table that stands whole."""
 
 
 @functools.cache
-def radices(count: int) -> Sequence[int] | None:
-    """The lengths of transforms that make one of `count`; None where a prime factor is too large."""
+def radices(count: int, *, across: bool = False) -> Sequence[int] | None:
+    """The lengths of transforms that make one of `count`; None where a prime factor is too large.
+
+    `across`: of lines side by side.
+    """
     twos = (count & -count).bit_length() - 1
     rest = count >> twos
     eights, left = divmod(twos, 3)
     fours, pairs = (1, 0) if left == 2 else (2, 0) if left and eights else (0, left)
     eights -= fours == 2
     found = [8] * eights
-    for prime in _PRIMES:
+    large: list[int] = []
+    for prime in (*_LARGE_PRIMES, *_PRIMES) if across else _PRIMES:
         while rest % prime == 0:
             rest //= prime
-            found.append(prime)
-    return None if rest > 1 else [*found, *[4] * fours, *[2] * pairs] or [1]
+            (found if prime in _PRIMES else large).append(prime)
+    # The first and the last stage of real numbers do half of it.
+    found = [*large[:1], *found, *[4] * fours, *[2] * pairs, *large[1:]]
+    return None if rest > 1 else found or [1]
 
 
 class Roots:
@@ -79,6 +88,12 @@ class Roots:
         """At `j columns + k` of `root(length)^(step j k)`."""
         make = partial(_powers, length, range(0, rows * step, step), range(columns))
         return self.of(f"mlirhlo_roots_{length}_{rows}_{columns}_{step}", rows * columns, make)
+
+    def circle(self, length: int) -> tuple[SSAValue, SSAValue]:
+        """At `(j - 1) h + k - 1` of `root(length)^(j k)`, for j and k from 1 to h = (length - 1) / 2."""
+        sides = range(1, length // 2 + 1)
+        make = partial(_powers, length, sides, sides)
+        return self.of(f"mlirhlo_circle_{length}", len(sides) ** 2, make)
 
     def half(self, length: int, first: Index, lanes: int, count: Index | None) -> Pair:
         """Powers of `root(length)` from one on that is a multiple of lanes, up to half the length.
@@ -146,7 +161,7 @@ class Stages:
     ) -> None:
         self.b, self.tables, self.lanes = b, tables, lanes
         self.count, self.sign, self.across = count, sign, across
-        found = radices(count)
+        found = radices(count, across=across)
         assert found is not None
         self.radices = found
 
@@ -160,7 +175,8 @@ class Stages:
     ) -> Line:
         """From `source` by turns through two rooms to `target`, or to where it ends without one.
 
-        The source may be the second room. `width`: how many lines there are side by side, where they
+        The source may be the second room; of real numbers only the first half of the results is used.
+        `width`: how many lines there are side by side, where they
         are fewer than lanes. The result is multiplied by `scale`.
         """
         length, done, here = self.count, 1, source
@@ -173,8 +189,11 @@ class Stages:
             self.here, self.there = here, there
             self.widths = [width if v in (source, target) else None for v in (here, there)]
             self.radix, self.rest, self.done = radix, length // radix, done
+            self.is_half = is_last and source.memory.is_real
             self.roots = self.tables.table(length, radix) if self.rest > 1 else None
-            if self.across:
+            if radix in _LARGE_PRIMES:
+                PrimeStage(self).build()
+            elif self.across:
                 self.side_by_side()
             elif at == 0:
                 self.first()

@@ -23,7 +23,7 @@ from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Memory, Pair, times
 from mlirhlo.lowering.hlo_to_loops.fft_plans import LONGEST, Kind, Plan, plan, room
-from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots, radices
+from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots, is_cyclic, radices
 from mlirhlo.lowering.hlo_to_loops.helpers import call_helpers
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 from mlirhlo.lowering.target import current
@@ -61,10 +61,12 @@ def _room(op: FftOp, lanes: int) -> int | None:
     return max(*found, last + 2 * lanes) if len(found) == len(rooms) else None
 
 
-def _has_large_primes(length: int) -> bool:
-    """Whether a length has stages for lines side by side alone."""
-    is_across = length <= LONGEST and radices(length, across=True) is not None
-    return is_across and radices(length) is None
+def _has_large_primes(length: int, *, of_reals: bool = False) -> bool:
+    """Whether a length has stages for lines side by side alone, which for real numbers are no convolutions."""
+    stages = radices(length, across=True) if length <= LONGEST else None
+    if stages is None or radices(length) is not None:
+        return False
+    return not (of_reals and any(map(is_cyclic, stages)))
 
 
 def fft_loops(name: str, op: FftOp) -> FuncOp:
@@ -208,7 +210,9 @@ class _Transforms:
     def goes_together(self, length: int, count: int) -> bool:
         """Whether there are lines of the last dimension for all lanes, and they gain by it."""
         is_short = self.kind != "RFFT" and length < _SHORT
-        gains = self.kind != "IRFFT" and (is_short or _has_large_primes(length))
+        gains = self.kind != "IRFFT" and (
+            is_short or _has_large_primes(length, of_reals=self.kind == "RFFT")
+        )
         return gains and count >= self.lanes > 1
 
     def together(

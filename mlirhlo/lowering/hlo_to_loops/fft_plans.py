@@ -27,7 +27,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import FunctionBuilder, Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Pair, roots, times
-from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots, Stages, radices
+from mlirhlo.lowering.hlo_to_loops.fft_stages import Roots, Stages, is_cyclic, radices
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 
 LONGEST = 1 << 14
@@ -66,11 +66,13 @@ class Kind:
 
 def room(count: int, lanes: int, *, across: bool) -> int | None:
     """Numbers of each of the two rooms of a transform of `count` numbers; None where there is no plan."""
-    if radices(count, across=across and count <= LONGEST) is None:
+    stages = radices(count, across=across and count <= LONGEST)
+    if stages is None:
         length = convolved(count, count)
         return None if length is None else room(length, lanes, across=across)
     if across:
-        return count * lanes if count <= LONGEST else None
+        spare = max((radix for radix in stages if is_cyclic(radix)), default=0)
+        return (count + spare) * lanes if count <= LONGEST else None
     if count <= LONGEST:
         return count + 2 * lanes
     if count > _MOST or (sides := _sides(count)) is None:

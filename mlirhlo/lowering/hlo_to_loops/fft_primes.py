@@ -12,15 +12,19 @@ makes one of each: q goes to s / 2.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import partial
+from math import isqrt
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index, vector_of
-from mlirhlo.lowering.hlo_to_loops.fft_lines import Pair, times
+from mlirhlo.lowering.hlo_to_loops.fft_lines import Pair, roots, times
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.hlo_to_loops.fft_stages import Stages
@@ -123,3 +127,73 @@ class PrimeStage:
             value = b.mulf(value[0], scale), b.mulf(value[1], scale)
         place = b.add(q, b.mul(b.add(b.mul(p, stage.radix), k), stage.done))
         stage.there.store(place, value, stage.widths[1])
+
+
+class CyclicStage(PrimeStage):
+    """The same of a prime r so large that it is a cyclic convolution of r - 1 numbers (Rader).
+
+    y[g^-m] = x[0] + sum over i of x[g^i] root(r)^(g^(i-m)),   g a generator of the numbers below r
+    """
+
+    def __init__(self, stage: Stages) -> None:
+        self.stage, self.b, self.lanes = stage, stage.b, stage.lanes
+
+    def build(self) -> None:
+        """The loops over all transforms of the stage."""
+        b, stage, length = self.b, self.stage, self.stage.radix - 1
+        g = generator(stage.radix)
+        name, make = f"mlirhlo_cyclic_{stage.radix}", partial(_factors, stage.radix)
+        factors = stage.tables.of(name, 2 * length, make)
+        start, other = stage.spare
+        inner = stage.of(length)
+        with ExitStack() as stack:
+            p: Index = stack.enter_context(b.loop(0, stage.rest)) if stage.rest > 1 else 0
+            q: Index = stack.enter_context(b.loop(0, stage.done)) if stage.done > 1 else 0
+            first = stage.load(self.source(p, q, 0))
+            with b.loop(0, length, 1, (b.index(1), *first)) as loop:
+                value = stage.load(self.source(p, q, loop.carried[0]))
+                start.store(loop.index, value)
+                total = map(b.addf, loop.carried[1:], value)
+                loop.carry(self.after(loop.carried[0], g), *total)
+            self.store(p, q, 0, (loop.results[1], loop.results[2]))
+            with b.loop(0, 2) as way:
+                done = inner.run(start, (other, start), None, 1.0)
+                offset = b.mul(way, length)
+                with b.loop(0, length) as k:
+                    place = b.add(offset, k)
+                    real, imag = (b.broadcast(b.load(v, [place]), self.lanes) for v in factors)
+                    real, imag = times(b, done.load(k), (real, imag), stage.sign)
+                    start.store(k, (real, b.negf(imag)))
+            with b.loop(0, length, 1, (b.index(1),)) as loop:
+                real, imag = map(b.addf, first, start.load(loop.index))
+                self.store(p, q, loop.carried[0], (real, imag))
+                loop.carry(self.after(loop.carried[0], pow(g, -1, stage.radix)))
+
+    def after(self, power: SSAValue, g: int) -> SSAValue:
+        """The next power of a number below the prime."""
+        return self.b.index(self.b.rem(self.b.mul(power, g), self.stage.radix))
+
+
+@functools.cache
+def generator(prime: int) -> int:
+    """The least number whose powers are all numbers below a prime."""
+    rest, factors = prime - 1, set[int]()
+    for factor in range(2, isqrt(prime) + 1):
+        while rest % factor == 0:
+            rest //= factor
+            factors.add(factor)
+    factors |= {rest} - {1}
+    return next(
+        g for g in range(2, prime) if all(pow(g, (prime - 1) // f, prime) != 1 for f in factors)
+    )
+
+
+def _factors(prime: int) -> tuple[Any, Any]:
+    """What the transforms of a cyclic convolution are multiplied with: that of the roots, then ones."""
+    powers = [1]
+    while len(powers) < prime - 1:
+        powers.append(powers[-1] * pow(generator(prime), -1, prime) % prime)
+    real, imaginary = roots(np.array(powers), prime)
+    line = np.fft.fft(real - 1j * imaginary) / (prime - 1)
+    ones = np.ones(prime - 1)
+    return np.concatenate([line.real, ones]), np.concatenate([-line.imag, 0 * ones])

@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.hlo_to_loops.fft_lines import Line, Pair, roots, small_transform, times
-from mlirhlo.lowering.hlo_to_loops.fft_primes import PrimeStage
+from mlirhlo.lowering.hlo_to_loops.fft_primes import CyclicStage, PrimeStage
 from mlirhlo.lowering.hlo_to_loops.transposes import turned
 
 _PRIMES = (17, 13, 11, 7, 5, 3)
@@ -67,7 +68,17 @@ def radices(count: int, *, across: bool = False) -> Sequence[int] | None:
             (found if prime in _PRIMES else large).append(prime)
     # The first and the last stage of real numbers do half of it.
     found = [*large[:1], *found, *[4] * fours, *[2] * pairs, *large[1:]]
+    if across and rest > 1 and is_cyclic(rest):
+        found, rest = [rest, *found], 1
     return None if rest > 1 else found or [1]
+
+
+@functools.cache
+def is_cyclic(count: int) -> bool:
+    """Whether a number is a prime whose stage is a cyclic convolution."""
+    is_prime = all(count % factor for factor in range(2, isqrt(count) + 1))
+    stages = radices(count - 1, across=True) if is_prime and count > _LARGE_PRIMES[0] else None
+    return stages is not None and max(stages) <= _LARGE_PRIMES[0]
 
 
 class Roots:
@@ -193,6 +204,9 @@ class Stages:
             self.roots = self.tables.table(length, radix) if self.rest > 1 else None
             if radix in _LARGE_PRIMES:
                 PrimeStage(self).build()
+            elif radix > _LARGE_PRIMES[0]:
+                self.spare = [Line(v.memory, v.at(self.count), self.lanes) for v in rooms]
+                CyclicStage(self).build()
             elif self.across:
                 self.side_by_side()
             elif at == 0:
@@ -201,6 +215,10 @@ class Stages:
                 self.along()
             length, done, here = self.rest, done * radix, there
         return here
+
+    def of(self, count: int) -> Stages:
+        """A transform of another length in the same way."""
+        return Stages(self.b, self.tables, self.lanes, count, self.sign, across=self.across)
 
     def side_by_side(self) -> None:
         """Every lane has a line of its own."""

@@ -40,6 +40,22 @@ TRANSFORMS = (
     "c64[21,13] fft(c64[21,13] x), fft_type=IFFT, fft_length={13}",
     "c128[3,11,34] fft(c128[3,11,34] x), fft_type=FFT, fft_length={34}",
     "c64[2,9,47] fft(c64[2,9,47] x), fft_type=FFT, fft_length={9,47}",
+    # Large primes, of lines side by side: whole vectors of lines, some left, and dimensions that are not the last.
+    "c64[19,437] fft(c64[19,437] x), fft_type=FFT, fft_length={437}",
+    "c64[9,219] fft(f32[9,437] x), fft_type=RFFT, fft_length={437}",
+    "c128[8,552] fft(f64[8,1102] x), fft_type=RFFT, fft_length={1102}",
+    "c64[8,6337] fft(f32[8,12673] x), fft_type=RFFT, fft_length={12673}",
+    "c64[10,123] fft(f32[10,244] x), fft_type=RFFT, fft_length={244}",
+    "c64[11,19] fft(f32[11,37] x), fft_type=RFFT, fft_length={37}",
+    "c128[2,31,58] fft(c128[2,31,58] x), fft_type=IFFT, fft_length={31,58}",
+    # Primes whose stages are cyclic convolutions, and real numbers that are one of their own.
+    "c64[9,521] fft(c64[9,521] x), fft_type=FFT, fft_length={521}",
+    "c128[8,1046] fft(c128[8,1046] x), fft_type=IFFT, fft_length={1046}",
+    "c64[17,127] fft(c64[17,127] x), fft_type=IFFT, fft_length={127}",
+    "c64[8,335] fft(c64[8,335] x), fft_type=FFT, fft_length={335}",
+    "c128[3,101,5] fft(c128[3,101,5] x), fft_type=FFT, fft_length={101,5}",
+    "c64[9,261] fft(f32[9,521] x), fft_type=RFFT, fft_length={521}",
+    "c64[1,532] fft(f32[1,1063] x), fft_type=RFFT, fft_length={1063}",
     "c64[1] fft(c64[1] x), fft_type=FFT, fft_length={1}",
     "c64[0,8] fft(c64[0,8] x), fft_type=FFT, fft_length={8}",
 )
@@ -66,6 +82,21 @@ def agrees(text: str) -> None:
 def test_transforms() -> None:
     for text in TRANSFORMS:
         agrees(text)
+
+
+@pytest.mark.parametrize("length", [37, 244, 437, 521])
+def test_lines_side_by_side_do_not_touch_each_other(length: int) -> None:
+    """What is not finite stays in its line."""
+    shape = f"c64[9,{length}]"
+    module = mlirhlo.parse(f"{shape} fft({shape} x), fft_type=FFT, fft_length={{{length}}}")
+    executable = mlirhlo.compile(module)
+    (x,) = random_arguments(module, np.random.default_rng(1))
+    before = np.array(executable(x))
+    x[3, length // 2], x[5, 0] = np.nan, np.inf
+    after = executable(x)
+    others = [line for line in range(9) if line not in (3, 5)]
+    np.testing.assert_array_equal(after[others], before[others])
+    assert not np.isfinite(after[[3, 5]]).any()
 
 
 @settings(max_examples=40, deadline=None)

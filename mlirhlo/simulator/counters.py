@@ -71,10 +71,10 @@ class MemoryFigures:
         warps = sets.indices(lanes) // WARP
         first, last = index >> SECTOR_SHIFT, index + (size - 1) >> SECTOR_SHIFT
         keys = first + (warps << 44)
-        steps = np.diff(keys)
+        steps = keys[1:] - keys[:-1]
         if (steps < 0).any():
             keys.sort()
-            steps = np.diff(keys)
+            steps = keys[1:] - keys[:-1]
         sectors = int(np.count_nonzero(steps)) + 1
         if size > 32:
             sectors += int((last - first).sum())
@@ -101,8 +101,10 @@ class MemoryFigures:
             keys = keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
         groups = keys >> 40
         groups -= groups[0]
-        loads = np.bincount((groups << 5) + (keys & (BANKS - 1)))
-        loads = np.pad(loads, (0, -len(loads) % BANKS)).reshape(-1, BANKS).max(axis=1)
+        count_of = np.bincount(
+            (groups << 5) + (keys & (BANKS - 1)), minlength=(int(groups[-1]) + 1) * BANKS
+        )
+        loads = count_of.reshape(-1, BANKS).max(axis=1)
         conflicts = int((loads[loads > 0] - 1).sum())
         self.shared_memory += Traffic(
             _distinct(numbers // WARP), 0, conflicts, 0 if write else count, count if write else 0
@@ -110,4 +112,4 @@ class MemoryFigures:
 
 
 def _distinct(ascending: NDArray[np.intp]) -> int:
-    return int(np.count_nonzero(np.diff(ascending))) + 1
+    return int(np.count_nonzero(ascending[1:] != ascending[:-1])) + 1

@@ -89,13 +89,18 @@ def _universe() -> Universe:
     return Universe.get_multiverse()
 
 
-def fault_of_xdsl(text: str) -> str:
-    """What `xdsl-opt` has against a text, with this project's plugin; empty where it reads and verifies it."""
+def read_by_xdsl(text: str) -> ModuleOp:
+    """The module that `xdsl-opt` reads, with this project's plugin. Raises `ParseError`."""
     context = Context()
     for name, factory in _universe().all_dialects.items():
         context.register_dialect(name, factory)
+    return Parser(context, text).parse_module()
+
+
+def fault_of_xdsl(text: str) -> str:
+    """What `xdsl-opt` has against a text; empty where it reads and verifies it."""
     try:
-        Parser(context, text).parse_module().verify()
+        read_by_xdsl(text).verify()
     except (ParseError, VerifyException) as problem:
         return str(problem).strip()
     return ""

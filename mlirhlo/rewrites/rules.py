@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -93,7 +93,17 @@ def rule(
     reads: tuple[type[Instruction], ...] = (),
     looks_far: bool = False,
 ) -> Callable[[RuleFunction], Rule]:
-    """Decorator: makes a `Rule` of a function. The first docstring line must hold `=>`."""
+    """Decorator: makes a `Rule` of a function. The first docstring line must hold `=>`.
+
+    Raises `TypeError` without classes of instructions, `ValueError` for an unknown contract.
+    """
+    classes = cast("Sequence[object]", ops)
+    if not ops or not all(isinstance(c, type) and issubclass(c, Operation) for c in classes):
+        listed = ", ".join(map(repr, ops))
+        raise TypeError(f"rule takes classes of instructions, as in @rule(AddOp), not ({listed})")
+    if contract not in get_args(Contract):
+        known = ", ".join(get_args(Contract))
+        raise ValueError(f"contract {contract!r} is none of {known}")
 
     def make_rule(function: RuleFunction) -> Rule:
         name = function.__name__
@@ -300,6 +310,18 @@ class RulePass(HloPass):
     """Names of rules to leave out."""
     fuel: int | None = None
     """At most so many rewrites."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        rules: object = cls.__dict__.get("rules", ())
+        if not isinstance(rules, (tuple, list)):
+            raise TypeError(f"{cls.__name__}.rules is no tuple of rules")
+        for each in cast("Sequence[object]", rules):
+            if not isinstance(each, Rule):
+                name = getattr(each, "__name__", repr(each))
+                raise TypeError(
+                    f"{cls.__name__}.rules: {name} is no rule; @rule(…) above it makes it one"
+                )
 
     def selected(self) -> Rules:
         """Rules that the options leave. Raises `HloError` HLO0403 for an unknown name."""

@@ -261,6 +261,37 @@ def test_files_that_end_while_they_are_imported(run: Run, text: str, code: int) 
     assert run.path.name in said
 
 
+WITH_RULES = """
+@dataclass(frozen=True)
+class P(RulePass):
+    name = "p"
+    rules: ClassVar = {rules}
+"""
+
+
+@pytest.mark.parametrize(
+    "decorator, rules",
+    [
+        ("@rule", "(mine,)"),
+        ("@rule()", "(mine,)"),
+        ('@rule("add")', "(mine,)"),
+        ("@rule(int)", "(mine,)"),
+        ('@rule(AddOp, contract="mostly")', "(mine,)"),
+        ("", "(mine,)"),
+        ("@rule(AddOp)", "mine"),
+        ("@rule(AddOp)", "(mine, 'other')"),
+        ("@rule(AddOp)", "None"),
+    ],
+)
+def test_what_is_no_rule_is_told_when_the_file_is_loaded(
+    run: Run, decorator: str, rules: str
+) -> None:
+    mine = f'{decorator}\ndef mine(op, rewriter):\n  """x + y => y + x"""\n'
+    code, said = run(HEAD + mine + WITH_RULES.format(rules=rules))
+    assert code == 1
+    assert re.search(rf"error\[HLO0405\]: {run.path}:\d+: the pass file raised ", said)
+
+
 def test_endless_code_of_an_author_is_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authors, "LIMIT_S", 0.1)
     code, said = run("while True: pass")

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import error, out_of_memory
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, leaves
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
@@ -86,13 +86,21 @@ def optimize_in_place(
     run_pipeline(module, chosen, watchers, name=name, trace=trace, history=history)
 
 
+_MAX_ELEMENTS = 1 << 56
+"""Of an array that is computed where it is read: its indices, and the work on it, fit 64 bits."""
+
+
 def check_sizes(module: ModuleOp, target: str) -> None:
-    """Raises `HloError` HLO0435 for arrays of which not even a bound is known."""
+    """Raises `HloError` HLO0435 for arrays of which not even a bound is known, HLO0507 for what 64 bits cannot count."""
     for shape in HloModule(module).result_shapes():
         for _, part in leaves(shape):
-            if isinstance(part, ArrayShape) and UNBOUNDED in part.dimensions:
+            if not isinstance(part, ArrayShape):
+                continue
+            if UNBOUNDED in part.dimensions:
                 raise error(
                     "HLO0435",
                     f"{part} is unbounded: only known sizes have code for {target}",
                     help="give the parameters their sizes, or run the module on the interpreter",
                 )
+            if part.element_count > _MAX_ELEMENTS:
+                raise out_of_memory(f"no memory can hold {part}")

@@ -18,6 +18,7 @@ func.func @main(%x: memref<8x128xf32, #tpu.memory_space<vmem>>) attributes {tpu.
 }
 """
 HUGE = "f32[1000000,1000000,1000] broadcast(f32[] x), dimensions={}"
+UNCOUNTED = "f32[9000000000,9000000000] broadcast(f32[] x), dimensions={}"
 SMALL = "f32[] negate(f32[] x)"
 
 Main = Callable[[Sequence[str]], int]
@@ -33,6 +34,10 @@ Main = Callable[[Sequence[str]], int]
             "--platform=CPU",
             1,
             "error[HLO0507]: no memory can hold f32[1000000,1000000,1000]",
+        ),
+        *(
+            (run_hlo_module.main, UNCOUNTED, f"--platform={p}", 1, "error[HLO0507]: no memory can")
+            for p in ("CPU", "CUDA")
         ),
         (run_hlo_module.main, SMALL, "--num_partitions=-1", 2, "at least 0 is wanted"),
         (run_hlo_module.main, SMALL, f"--num_replicas={1 << 62}", 1, "error[HLO0507]"),

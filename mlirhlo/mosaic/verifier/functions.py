@@ -70,10 +70,19 @@ def _without_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
+def _end(op: Operation) -> str | None:
+    blocks = op.regions[0].blocks if op.regions else ()
+    last = blocks[-1].last_op if blocks else None
+    if not blocks or (last is not None and last.name == "func.return"):
+        return None
+    return "the body is empty" if last is None else f"the last operation is {last.name}"
+
+
 ROWS: tuple[Constraint, ...] = (
     *demand("func.func", 1, "there is a dimension_semantics a bound", _windows),
     *demand(
         "func.func", 2, "windows have the shape of their references, but for ones", _window_shapes
     ),
     *demand("func.func", 3, "there is an argument for all that is counted", _count),
+    *demand("func.func", 4, "a body ends in a return", _end),
 )

@@ -157,6 +157,7 @@ CASES: dict[str, str] = {
     "func_c1": "",
     "func_c2": "",
     "func_c3": "",
+    "func_c4": "",
     "for_c1": f"%r = scf.for %x = %c to %k step %k iter_args(%q = %v) -> ({V}) {{ }}",
     "while_c1": (
         '%r = "scf.while"(%i) ({ ^bb0(%a: i32): %t = arith.constant true'
@@ -194,7 +195,7 @@ def kernel(number: str) -> str:
     %w = arith.constant dense<1.0> : {W}
     %j = arith.constant dense<1> : vector<4x128xi32>
     {CASES[number]}
-    return
+    {"return" if number != "func_c4" else ""}
   }}
 }}
 """

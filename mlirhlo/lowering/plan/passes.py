@@ -91,7 +91,7 @@ _MAX_ELEMENTS = 1 << 56
 
 
 def check_sizes(module: ModuleOp, target: str) -> None:
-    """Raises `HloError` HLO0435 for arrays of which not even a bound is known, HLO0507 for what 64 bits cannot count."""
+    """Raises `HloError`: HLO0435 for arrays without a bound, HLO0507 for what 64 bits cannot count."""
     for shape in HloModule(module).result_shapes():
         for _, part in leaves(shape):
             if not isinstance(part, ArrayShape):

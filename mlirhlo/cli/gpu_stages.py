@@ -25,9 +25,12 @@ STRUCTURED_KERNEL = re.compile(
 )
 """Stands in files of structured kernels, of which programs without any are empty modules."""
 
+SCHEDULE = re.compile(rb"^(?!\s*//).*\bstructured\.schedule ?=", re.MULTILINE)
+"""Stands in files of kernels with schedules."""
+
 _SIGNS = (
     ("ptx", re.compile(rb"^\s*\.version\s+\d+\.\d+", re.MULTILINE)),
-    ("scheduled", re.compile(rb"^(?!\s*//).*\bstructured\.schedule ?=", re.MULTILINE)),
+    ("scheduled", SCHEDULE),
     ("structured", STRUCTURED_KERNEL),
     ("nvvm", re.compile(rb'^\s*"?llvm\.func"?\b', re.MULTILINE)),
     ("gpu", re.compile(rb'^\s*"?gpu\.module"?\b', re.MULTILINE)),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.cli.stages import Stage
 
-_STAGES = ("structured", "loops", "llvm-dialect", "llvm", "asm", "obj")
+_STAGES = ("structured", "scheduled", "loops", "llvm-dialect", "llvm", "asm", "obj")
 _LLVM = re.compile(rb"^(define|declare) ", re.MULTILINE)
 _PROGRAM = re.compile(rb"^\s*HloModule\b|(?<![a-z])(?:stablehlo|hlo)\.")
 _BITS = r'dense<([^>"]*\b0x[^>"]*)>'
@@ -28,7 +28,7 @@ _LOOPS = re.compile(rb'^\s*"?func\.func"?\b', re.MULTILINE)
 def stage_of(data: bytes) -> str | None:
     """The stage whose print this is, by its content; None for a program that is still HLO."""
     if gpu_stages.STRUCTURED_KERNEL.search(data):
-        return "structured"
+        return "scheduled" if gpu_stages.SCHEDULE.search(data) else "structured"
     if _PROGRAM.search(data):
         return None
     if _DIALECT.search(data):
@@ -41,8 +41,10 @@ def stage_of(data: bytes) -> str | None:
 def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
     """The wanted stage of what was printed at a given one.
 
-    Raises `HloError` HLO0430, HLO0431 and HLO0433 for what the following stages refuse, HLO0502 for
-    a stage in front of the given one.
+    Structured kernels become a module of their functions, without a `main` that calls them.
+
+    Raises `HloError` HLO0430, HLO0431 and HLO0433 for what the following stages refuse, HLO0432 for kernels that
+    have no loops, HLO0806 for schedules that are none of the CPU's, HLO0502 for a stage in front of the given one.
     """
     from mlirhlo.lowering.cpu.compiler import FEATURES
     from mlirhlo.lowering.cpu.emit import MAIN
@@ -50,14 +52,14 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
     from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
     from mlirhlo.runtime import jit
 
-    is_ahead = _STAGES.index(wanted) < _STAGES.index(given)
-    if is_ahead or (given == "structured" and wanted != given):  # kernels without their program
+    if _STAGES.index(wanted) < _STAGES.index(given):
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
-    if given == "structured":
-        return parsed(text, name, gpu_stages.context())
     if given != "llvm":
-        module = parsed(text, name, context())
+        is_structured = given in ("structured", "scheduled")
+        module = parsed(text, name, gpu_stages.context() if is_structured else context())
+        if is_structured:
+            module, given = _without_structure(module, given, wanted)
         if given == "loops" and wanted != "loops":
             module = convert_to_llvm(module, features=FEATURES, entry=MAIN)
             given = "llvm-dialect"
@@ -67,6 +69,19 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
     if wanted == "llvm":
         return text
     return jit.compile_assembly(text) if wanted == "asm" else jit.compile_object(text)
+
+
+def _without_structure(module: ModuleOp, given: str, wanted: str) -> tuple[ModuleOp, str]:
+    """Structured kernels at the wanted stage, at the latest as loops; the module and its stage."""
+    from mlirhlo.lowering.loops import loops_of
+    from mlirhlo.lowering.loops.passes import schedule_all
+
+    if given == "structured" and wanted != given:
+        schedule_all(module)
+        given = "scheduled"
+    if given == "scheduled" and wanted != given:
+        return loops_of(module), "loops"
+    return module, given
 
 
 def parsed(text: str, name: str, context: Context) -> ModuleOp:

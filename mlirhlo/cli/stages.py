@@ -24,7 +24,7 @@ HLO = "hlo"
 FUSED = "fused"
 """HLO as it is planned."""
 
-CPU_STAGES = (HLO, FUSED, "structured", "loops", "llvm-dialect", "llvm", "asm", "obj")
+CPU_STAGES = (HLO, FUSED, "structured", "scheduled", "loops", "llvm-dialect", "llvm", "asm", "obj")
 """From the module to a relocatable object file, in order."""
 
 
@@ -99,11 +99,15 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags)
     observer = SILENT if observer is None else observer
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
-    if stage == "structured":
+    if stage in ("structured", "scheduled"):
+        from mlirhlo.lowering.loops.passes import schedule_all
         from mlirhlo.lowering.structured import structured_module
 
         fused, plan = plan_cpu(loaded.module, observer, wanted_passes(flags))
-        return structured_module(fused, plan.instructions, plan.kernels)
+        kernels = structured_module(fused, plan.instructions, plan.kernels)
+        if stage == "scheduled":
+            schedule_all(kernels)
+        return kernels
     stages = lower(loaded.module, observer, wanted_passes(flags))
     if stage == "loops":
         return stages.loops

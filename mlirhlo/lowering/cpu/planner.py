@@ -18,10 +18,14 @@ from mlirhlo.lowering.cpu.collective_plans import CollectivePlanner
 from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel
+from mlirhlo.lowering.loops.from_structured import FROM_STRUCTURED, kernel_from_structured
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.spans import Spans
 from mlirhlo.lowering.plan.steps import Buffer, Step, Strands, Tree
+
+_BY_PYTHON = frozenset({"HLO0432", "HLO0790", "HLO0791"})
+"""Errors about instructions that have no machine code, which run in Python."""
 
 
 @dataclass
@@ -50,9 +54,11 @@ class _CpuPlanner(Planner[FuncOp]):
 
     def build(self, name: str, op: Instruction) -> FuncOp | None:
         try:
+            if op.opcode.name in FROM_STRUCTURED:
+                return kernel_from_structured(name, op, self.computations)
             return build_kernel(name, op, self.computations)
         except HloError as problem:
-            if problem.code != "HLO0432":
+            if problem.code not in _BY_PYTHON:
                 raise
             return None
 

@@ -106,33 +106,66 @@ class ArrayKernel:
 
         `buffers`: lengths and element types. `work`: nanoseconds of all of it.
         """
-        b, count = self.b, prod(sizes)
-        bytes_ = [-(-n * cast(Any, t).size // 64) * 64 for n, t in buffers]
-        most = max(_FEW_PARTS, _PARTS_BYTES // max(sum(bytes_), 1))
-        parts = min(count, current().parts, most)
-        per_part = -(-count // parts)
-        memory = b.workspace(max(sum(bytes_) * parts, 64))
-        with b.parallel(parts, work=work) as part:
-            first = b.mul(part, per_part)
-            end = b.integer(
-                arith.MinSIOp, b.index(b.add(first, per_part)), b.constant(count, INDEX)
-            )
-            offset = b.mul(part, sum(bytes_))
-            views: list[SSAValue] = []
-            for size, (length, type_) in zip(bytes_, buffers, strict=True):
-                views.append(self.view(memory, offset, [length], type_))
-                offset = b.add(offset, size)
-            with b.loop(first, end) as number:
-                yield Places(b, 0).unlinear(Coordinate(number), sizes), views
+        chunk = chunk_of(prod(sizes), buffers)
+        with in_chunks(self.b, sizes, buffers, chunk, work) as found:
+            yield found
 
     def view(
         self, memory: SSAValue, offset_bytes: Index, sizes: Sequence[int], element: Attribute
     ) -> SSAValue:
         """A part of bytes of memory as a buffer."""
-        b = self.b
-        return b.emit(
-            memref.ViewOp, [memory, b.index(offset_bytes)], MemRefType(element, list(sizes))
-        )
+        return view(self.b, memory, offset_bytes, sizes, element)
+
+
+def chunk_of(count: int, buffers: Sequence[tuple[int, Attribute]]) -> int:
+    """How many of `count` rounds one part of a parallel loop takes, where each part has `buffers` of its own."""
+    most = max(_FEW_PARTS, _PARTS_BYTES // max(sum(_bytes_of(buffers)), 1))
+    return -(-count // max(1, min(count, current().parts, most)))
+
+
+def _bytes_of(buffers: Sequence[tuple[int, Attribute]]) -> list[int]:
+    return [-(-n * cast(Any, t).size // 64) * 64 for n, t in buffers]
+
+
+@contextmanager
+def in_chunks(
+    b: FunctionBuilder,
+    sizes: Sequence[int],
+    buffers: Sequence[tuple[int, Attribute]],
+    chunk: int,
+    work: float,
+) -> Generator[tuple[list[Coordinate], list[SSAValue]]]:
+    """A loop over the indices of `sizes` in row-major order, `chunk` of them in each part of a parallel loop;
+    gives indices, and buffers of the part, whose lengths and element types are `buffers`.
+
+    `work`: estimated nanoseconds of all of it.
+    """
+    count, bytes_ = prod(sizes), _bytes_of(buffers)
+    parts = -(-count // chunk)
+    memory = b.workspace(sum(bytes_) * parts) if buffers else None
+    with b.parallel(parts, work=work) as part:
+        first = b.mul(part, chunk)
+        end = b.integer(arith.MinSIOp, b.index(b.add(first, chunk)), b.constant(count, INDEX))
+        offset = b.mul(part, sum(bytes_))
+        views: list[SSAValue] = []
+        for size, (length, type_) in zip(bytes_, buffers, strict=True):
+            assert memory is not None
+            views.append(view(b, memory, offset, [length], type_))
+            offset = b.add(offset, size)
+        with b.loop(first, end) as number:
+            yield Places(b, 0).unlinear(Coordinate(number), sizes), views
+
+
+def view(
+    b: FunctionBuilder,
+    memory: SSAValue,
+    offset_bytes: Index,
+    sizes: Sequence[int],
+    element: Attribute,
+) -> SSAValue:
+    """A part of bytes of memory as a buffer."""
+    type_ = MemRefType(element, list(sizes))
+    return b.emit(memref.ViewOp, [memory, b.index(offset_bytes)], type_)
 
 
 def start_as(b: FunctionBuilder, operand: int, result: int) -> None:

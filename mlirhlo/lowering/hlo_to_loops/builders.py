@@ -6,12 +6,8 @@ from mlirhlo.lowering.hlo_to_loops import (
     fft,
     lapack_routines,
     linear_algebra,
-    random_bits,
     scatter,
-    select_and_scatter,
-    sort,
     stochastic_convert,
-    topk,
     updates,
 )
 from mlirhlo.lowering.hlo_to_loops.contractions import kernels as contractions
@@ -19,5 +15,4 @@ from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 
 __all__ = ["build_kernel", "kernel_key"]
 
-del contractions, fft, lapack_routines, linear_algebra, random_bits, scatter, sort
-del select_and_scatter, stochastic_convert, topk, updates
+del contractions, fft, lapack_routines, linear_algebra, scatter, stochastic_convert, updates

@@ -24,6 +24,12 @@ from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 SHORT = 128
 """Rows up to this length are ordered by counting."""
 
+
+def order_of(length: int) -> str:
+    """The kind of ordering that suits rows of a length."""
+    return "counting" if length <= SHORT else "radix"
+
+
 _RADIX = 256
 _MANY = 1 << 15
 """Rows of that length do not stay in the nearest cache."""
@@ -92,9 +98,9 @@ class KeyedRow:
         if self.numbers is not None:
             _store(b, b.cast(casts.TruncIOp, number, i32), self.numbers, at, lanes, mask)
 
-    def order(self) -> None:
-        """Orders the row; then `number` gives elements' numbers by their new place."""
-        if self.length <= SHORT:
+    def order(self, kind: str) -> None:
+        """Orders the row by `counting` or `radix`; then `number` gives elements' numbers by their new place."""
+        if kind == "counting":
             self._by_counting()
         else:
             self._by_radix()

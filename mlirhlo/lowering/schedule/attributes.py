@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, cast
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -17,8 +17,24 @@ SCHEDULE = "structured.schedule"
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """Fields of the attribute `structured.schedule`; those of no effect on a kind are 0."""
+class AnySchedule:
+    """The attribute `structured.schedule` of a target; fields of no effect on a kind have their default, and are
+    not written."""
+
+    def attribute(self) -> DictionaryAttr:
+        """As it stands on an op."""
+        return DictionaryAttr(
+            {
+                field.name: _written(value)
+                for field in fields(self)
+                if (value := getattr(self, field.name)) != field.default
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(AnySchedule):
+    """On GPUs: which launch computes an op, in what shape."""
 
     launch: int
     """Number of the launch; smaller ones come first."""
@@ -57,16 +73,6 @@ class Schedule:
     swizzle: tuple[int, ...] = ()
     """Of indices `i` of shared memory: `every`, `count` and `unit`; `i` is xored with `i / every % count * unit`."""
 
-    def attribute(self) -> DictionaryAttr:
-        """As it stands on an op."""
-        return DictionaryAttr(
-            {
-                field.name: _written(value)
-                for field in fields(self)
-                if (value := getattr(self, field.name)) or field.name == "launch"
-            }
-        )
-
 
 def _written(value: str | int | tuple[int, ...]) -> Attribute:
     if isinstance(value, str):
@@ -94,20 +100,32 @@ def element_of(value: SSAValue) -> PrimitiveType:
     return BY_MLIR[cast(Any, value.type).element_type]
 
 
+ScheduleT = TypeVar("ScheduleT", bound=AnySchedule)
+
+
 def schedule_of(op: Operation) -> Schedule | None:
-    """What the attribute of an op says. Raises `HloError` HLO0806 for one that is not a schedule."""
+    """What the attribute of an op says, on GPUs. Raises `HloError` HLO0806 for one that is not a schedule."""
+    return read_schedule(op, Schedule)
+
+
+def read_schedule(op: Operation, cls: type[ScheduleT]) -> ScheduleT | None:
+    """What the attribute of an op says on the target that `cls` belongs to; None without one.
+
+    Raises `HloError` HLO0806 for one that is not a schedule.
+    """
     attribute = op.attributes.get(SCHEDULE)
     if attribute is None:
         return None
-    known = {field.name for field in fields(Schedule)}
+    known = {field.name for field in fields(cls)}
+    required = {field.name for field in fields(cls) if field.default is MISSING}
     entries: Mapping[str, Attribute] = (
         attribute.data if isinstance(attribute, DictionaryAttr) else {}
     )
-    if not {"launch", "kind"} <= set(entries) <= known:
+    if not required <= set(entries) <= known:
         raise error("HLO0806", f"`{attribute}` on `{op.name}` is not a schedule")
     values: dict[str, Any] = {}
     for key, value in entries.items():
         values[key] = _read(key, value)
         if values[key] is None:
             raise error("HLO0806", f"`{key}` of the schedule of `{op.name}` is `{value}`")
-    return Schedule(**values)
+    return cls(**values)

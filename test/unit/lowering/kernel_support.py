@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,6 @@ def run(
 
     Results lie `offset` bytes behind a multiple of 64.
     """
-    loops = loops_of(module)
-    loops.verify()
-    code = convert_to_llvm(loops)
-    code.verify()
-    text = print_llvm(code)
-    library = Library([compile_object(text)], ["kernel"], externals(text))
     entry = module.hlo.entry
     shapes = entry.root.shape
     parts: Any = shapes.elements if isinstance(shapes, TupleShape) else (shapes,)
@@ -98,8 +93,24 @@ def run(
         np.ascontiguousarray(x.transpose(physical_order(p.shape)))
         for x, p in zip(arguments, entry.parameters, strict=True)
     ]
-    rooms = [_room(p.byte_size, offset) for p in parts]
-    kernel: Any = loops.body.block.first_op
+    return run_loops(loops_of(module), inputs, parts, threads, offset)
+
+
+def run_loops(
+    loops: ModuleOp,
+    inputs: list[Array],
+    results: Sequence[ArrayShape],
+    threads: int = 1,
+    offset: int = 0,
+) -> list[Array]:
+    """Results of the function `kernel` of a module at stage loops; fails where it writes beyond them."""
+    loops.verify()
+    code = convert_to_llvm(loops)
+    code.verify()
+    text = print_llvm(code)
+    library = Library([compile_object(text)], ["kernel"], externals(text))
+    rooms = [_room(p.byte_size, offset) for p in results]
+    kernel: Any = loops.body.block.last_op
     found = kernel.attributes.get(WORKSPACE)
     size = found.value.data if isinstance(found, IntegerAttr) else 0
     workspace = _room(size, 0)
@@ -111,7 +122,7 @@ def run(
     finally:
         set_thread_count(0)
     assert all(np.all(room[-GUARD:] == 77) for room in (*rooms, workspace))
-    return [_logical(room[:-GUARD], part) for room, part in zip(rooms, parts, strict=True)]
+    return [_logical(room[:-GUARD], part) for room, part in zip(rooms, results, strict=True)]
 
 
 def _room(size: int, offset: int) -> Array:

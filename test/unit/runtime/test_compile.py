@@ -95,7 +95,7 @@ def test_hlo_opt_prints_stages(stage: str, expected: str, tmp_path: Path) -> Non
     assert expected.encode() in made.read_bytes()
 
 
-STAGES = ["hlo", "fused", "structured", "loops", "llvm-dialect", "llvm", "asm", "obj"]
+STAGES = ["hlo", "fused", "structured", "scheduled", "loops", "llvm-dialect", "llvm", "asm", "obj"]
 
 
 def test_hlo_opt_says_what_has_no_stage() -> None:

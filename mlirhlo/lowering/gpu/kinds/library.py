@@ -16,7 +16,8 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.ops import OP_CLASSES, CustomCallOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.structured import LibraryOp, RandomBitsOp
+from mlirhlo.dialects.quick import new_block
+from mlirhlo.dialects.structured import KernelOp, LibraryOp, RandomBitsOp, ReturnOp
 from mlirhlo.interp.custom_calls import meaning_of
 from mlirhlo.interp.custom_calls.lapack_signature import named
 from mlirhlo.lowering import target
@@ -27,6 +28,8 @@ from mlirhlo.lowering.gpu.kinds.factors import FACTORS
 from mlirhlo.lowering.gpu.launches import Access, Plan, launches
 from mlirhlo.lowering.hlo_to_loops import builders
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
+from mlirhlo.lowering.loops import to_loops
+from mlirhlo.lowering.loops.passes import schedule_loops
 from mlirhlo.lowering.schedule.attributes import Schedule
 
 
@@ -38,7 +41,7 @@ def library(plan: Plan, ops: Sequence[LibraryOp], schedule: Schedule) -> None:
         instruction = _instruction(op.opcode.data, op.inputs, op.settings.data, op.outputs)
         factor = FACTORS.get(op.opcode.data)
         if factor is None or not factor(plan, op, instruction):
-            _launch(plan, instruction, op.inputs, op.outputs)
+            _launch(plan, _function(plan.name, instruction), op.inputs, op.outputs)
 
 
 @launches("random_bits")
@@ -46,10 +49,19 @@ def random_bits(plan: Plan, ops: Sequence[RandomBitsOp], schedule: Schedule) -> 
     """A thread for each block of the counter, and a launch for the next state."""
     del schedule
     for op in ops:
-        inputs, outputs = [op.state], (op.next_state, op.bits)
-        settings = {"algorithm": op.algorithm}
-        instruction = _instruction("rng-bit-generator", inputs, settings, outputs)
-        _launch(plan, instruction, inputs, outputs)
+        with target.using(target.GPU_THREADS):
+            kernel = _alone(plan.name, op)
+            schedule_loops(kernel)
+            _launch(plan, to_loops(kernel), op.operands, op.results)
+
+
+def _alone(name: str, op: RandomBitsOp) -> KernelOp:
+    """A kernel of an op alone, without its schedule for GPUs."""
+    block = new_block([v.type for v in op.operands])
+    (state,) = block.args
+    new = RandomBitsOp(state, op.algorithm.data, op.bits.type)
+    block.add_ops([new, ReturnOp(new.results)])
+    return KernelOp(name, block)
 
 
 def _instruction(
@@ -64,17 +76,23 @@ def _instruction(
     return create(OP_CLASSES[opcode], operands, type_, dict(settings))
 
 
-def _launch(
-    plan: Plan, instruction: Instruction, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
-) -> None:
+def _function(name: str, instruction: Instruction) -> FuncOp:
+    """The loops of an instruction. Raises `HloError` HLO0802 where GPUs cannot run them."""
     try:
         with target.using(target.GPU_THREADS):
-            function = builders.build_kernel(plan.name, instruction, {})
+            function = builders.build_kernel(name, instruction, {})
     except HloError as problem:
         raise _no_code(instruction, problem.diagnostics[0].message) from None
     helpers = helpers_of([function])
     if any(isinstance(op, FuncOp) and not op.body.blocks for op in helpers):
         raise _no_code(instruction, "it is a call of a library on the CPU")
+    return function
+
+
+def _launch(
+    plan: Plan, function: FuncOp, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
+) -> None:
+    helpers = helpers_of([function])
     known = {_name(op) for op in plan.ops}
     plan.ops += [op for op in helpers if _name(op) not in known]
     numbers = [plan.numbers[v] for v in (*inputs, *outputs)]

@@ -1,62 +1,78 @@
-"""rng-bit-generator: Threefry-2x32 and Philox-4x32-10, bit for bit as the interpreter.
+"""random_bits: Threefry-2x32 and Philox-4x32-10, bit for bit as the interpreter.
 
-Counters go in vectors. A block of Threefry gives two words, one of Philox four; how they come to their
-places in the result is told by `interp/random_bits.py`.
+A block is what one value of the counter gives: two words of 32 bits of Threefry, four of Philox. Which elements of
+the result they are is told by `interp/random_bits.py`.
 
-    for blocks in vectors:   words = rounds(key, counter + block);   result[places of block] = words
-    state = key, counter + blocks
+    parallel for chunks of blocks:
+      for vectors of blocks:  words = rounds(key, counter + block);  bits[elements of the blocks] = words
+    next state = key, counter + number of blocks
+
+Schedule: `lanes` blocks in a vector, `chunk` blocks in a part of the parallel loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i1, i32, i64
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from mlirhlo.diagnostics import error
 from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
-from mlirhlo.dialects.hlo.ops.random import RngBitGeneratorOp
-from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.structured import RandomBitsOp
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, like
-from mlirhlo.lowering.hlo_to_loops.array_kernel import ArrayKernel
-from mlirhlo.lowering.hlo_to_loops.elements import (
-    Value,
-    physical_order,
-    register_type,
-    to_memory,
-)
-from mlirhlo.lowering.hlo_to_loops.kernels import builds
+from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type, to_memory
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
+from mlirhlo.lowering.loops.kernel import LoopKernel, array, no_loops
+from mlirhlo.lowering.loops.lowering import LANES, Lowering, lowers
+from mlirhlo.lowering.loops.schedule import LoopSchedule
 from mlirhlo.lowering.target import current
 
-_LANES = 16
 _CHUNK = 4096
-"""Blocks that a round of the parallel loop makes."""
+_FEWEST_LANES = 4
+"""Fewer blocks of Philox are not four vectors of the result."""
 _BLOCK_NS = {"threefry": 3.0, "philox": 5.0}
+"""Time that a block takes, about."""
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 _PHILOX = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
-@builds("rng-bit-generator")
-def rng_bit_generator(name: str, op: Any) -> FuncOp:
-    """The kernel of a generator: results are the new state and the bits."""
-    assert isinstance(op, RngBitGeneratorOp)
-    k = ArrayKernel(name, op)
-    is_threefry = op.algorithm.lower() == "rng_three_fry"
-    (state,) = k.operands
-    bits = k.results[1]
-    fits = state.element_type.name == "u64" and state.dimensions in ((2,), (3,))
-    if not fits or (is_threefry and state.dimensions != (2,)):
-        raise error("HLO0432", f"a state of {state} has no lowering to loops")
-    return (_Threefry if is_threefry else _Philox)(k, bits).build()
+@lowers(RandomBitsOp)
+class RandomBits(Lowering[RandomBitsOp]):
+    """Blocks in vectors; the last few, and all of them where there are no lanes, one by one."""
+
+    kinds = ("blocks",)
+
+    def lanes(self, op: RandomBitsOp, kind: str) -> int:
+        """None where a block is for a thread."""
+        del op, kind
+        return 0 if current().has_many_threads else LANES
+
+    def chunk(self, op: RandomBitsOp, schedule: LoopSchedule) -> int:
+        """As many blocks as are worth a thread's while; one where threads are many."""
+        del op, schedule
+        return 1 if current().has_many_threads else _CHUNK
+
+    def reason_against(self, op: RandomBitsOp, schedule: LoopSchedule) -> str:
+        """Vectors start at multiples of their lanes."""
+        del op
+        if 0 < schedule.lanes < _FEWEST_LANES:
+            return f"lanes are 0, or {_FEWEST_LANES} and more"
+        if schedule.chunk <= 0 or schedule.chunk % max(schedule.lanes, 1):
+            return "a chunk holds whole vectors"
+        return ""
+
+    def emit(self, k: LoopKernel, op: RandomBitsOp, schedule: LoopSchedule) -> None:
+        """The bits and the next state."""
+        is_threefry = op.algorithm.data.lower() == "rng_three_fry"
+        state = array(op.state)
+        fits = state.element_type.name == "u64" and state.dimensions in ((2,), (3,))
+        if not fits or (is_threefry and state.dimensions != (2,)):
+            raise no_loops(op, f"the state is {state}")
+        (_Threefry if is_threefry else _Philox)(k, op, schedule).build()
 
 
 class _Generator:
@@ -64,14 +80,16 @@ class _Generator:
 
     name: str
 
-    def __init__(self, k: ArrayKernel, shape: ArrayShape) -> None:
-        self.k, self.b, self.shape = k, k.b, shape
-        self.is_wide = shape.element_type.bits == 64
-        self.state = [k.b.load(k.arguments[0], [n]) for n in range(k.operands[0].dimensions[0])]
+    def __init__(self, k: LoopKernel, op: RandomBitsOp, schedule: LoopSchedule) -> None:
+        self.k, self.b, self.op, self.schedule = k, k.b, op, schedule
+        self.shape = array(op.bits)
+        self.is_wide = self.shape.element_type.bits == 64
+        (size,) = array(op.state).dimensions
+        scalars = Places(k.b, 0)
+        self.state = [k.read(op.state, [Coordinate(n)], scalars)[0] for n in range(size)]
         self.key = [self._word(self.state[0], high) for high in (False, True)]
-        self.in_order = physical_order(shape) == tuple(range(shape.rank))
-        """Whether memory is in logical order."""
-        self.memory = k.flat(2) if self.in_order else None
+        self.memory = k.row_major(op.bits)
+        """The bits in the order of memory, where that is their own."""
 
     def _word(self, x: SSAValue, high: bool) -> SSAValue:
         """Half of a 64-bit number."""
@@ -92,25 +110,19 @@ class _Generator:
         return b.cast_index(x, i64)
 
     def each(self, count: int, body: Callable[[Index, int], None]) -> None:
-        """`body(first, lanes)` for all blocks: vectors in parallel, then those left one by one.
-
-        With many threads a block is for a thread.
-        """
-        b = self.b
-        if current().has_many_threads:
-            with b.parallel(count) as at:
-                body(at, 0)
-            return
-        whole = count - count % _LANES
+        """`body(first, lanes)` for all blocks: chunks of vectors in parallel, then those left one by one."""
+        b, lanes, chunk = self.b, self.schedule.lanes, self.schedule.chunk
+        whole = count - count % (lanes or 1)
         if whole:
-            chunks = -(-whole // _CHUNK)
-            with b.parallel(chunks, work=count * _BLOCK_NS[self.name]) as chunk:
-                first = b.mul(chunk, _CHUNK)
-                end = b.integer(
-                    arith.MinSIOp, b.index(b.add(first, _CHUNK)), b.constant(whole, INDEX)
-                )
-                with b.loop(first, end, _LANES) as at:
-                    body(at, _LANES)
+            work = None if current().has_many_threads else count * _BLOCK_NS[self.name]
+            with b.parallel(-(-whole // chunk), work=work) as number:
+                first = b.mul(number, chunk)
+                if chunk == (lanes or 1):
+                    body(first, lanes)
+                else:
+                    end = b.minimum(b.add(first, chunk), whole)
+                    with b.loop(first, end, lanes or 1) as at:
+                        body(at, lanes)
         if whole != count:
             with b.loop(whole, count) as at:
                 body(at, 0)
@@ -125,12 +137,12 @@ class _Generator:
             x = narrowed(b, words[0], element)
         return (as_element(b, x, element),)
 
-    def store_blocks(self, first: Index, elements: Sequence[SSAValue], lanes: int = _LANES) -> None:
+    def store_blocks(self, first: Index, elements: Sequence[SSAValue], lanes: int) -> None:
         """Stores all elements of blocks, which stand in a row in logical order."""
         b = self.b
         start = b.mul(first, len(elements))
         if lanes and self.memory is not None:
-            for number, row in enumerate(_alternating(b, elements)):
+            for number, row in enumerate(_alternating(b, elements, lanes)):
                 self.store_row(b.add(start, number * lanes), row)
             return
         for lane in range(lanes or 1):
@@ -147,12 +159,12 @@ class _Generator:
     def store_one(self, at: Index, element: SSAValue) -> None:
         """Stores an element by its number in logical order."""
         place = Places(self.b, 0).unlinear(Coordinate(at), self.shape.dimensions)
-        self.k.write(2, place, (element,))
+        self.k.write(self.op.bits, place, (element,))
 
-    def finish(self, *state: SSAValue) -> FuncOp:
+    def finish(self, *state: SSAValue) -> None:
+        """Stores the next state."""
         for number, value in enumerate(state):
-            self.b.store(value, self.k.arguments[1], [number])
-        return self.k.finish()
+            self.k.write(self.op.next_state, [Coordinate(number)], (value,))
 
 
 def narrowed(b: FunctionBuilder, word: SSAValue, element: PrimitiveType) -> SSAValue:
@@ -171,7 +183,8 @@ def as_element(b: FunctionBuilder, x: SSAValue, element: PrimitiveType) -> SSAVa
 class _Threefry(_Generator):
     name = "threefry"
 
-    def build(self) -> FuncOp:
+    def build(self) -> None:
+        """All blocks."""
         b, sizes = self.b, self.shape.dimensions
         if self.is_wide:
             count = prod(sizes)
@@ -185,7 +198,7 @@ class _Threefry(_Generator):
         else:
             count = self.halves()
         following = b.addi(self.state[1], b.constant(count, i64))
-        return self.finish(self.state[0], following)
+        self.finish(self.state[0], following)
 
     def words(self, first: Index, lanes: int) -> tuple[SSAValue, SSAValue]:
         """Both words of blocks."""
@@ -220,10 +233,10 @@ class _Threefry(_Generator):
 
         def body(first: Index, lanes: int) -> None:
             elements = [self.element([w])[0] for w in self.words(first, lanes)]
-            if lanes and inner == 1 and size % 2 == 0 and self.in_order:
-                self.store_blocks(first, elements)
+            if lanes and inner == 1 and size % 2 == 0 and self.memory is not None:
+                self.store_blocks(first, elements, lanes)
                 return
-            in_rows = lanes and inner % lanes == 0 and self.in_order
+            in_rows = lanes and inner % lanes == 0 and self.memory is not None
             for lane in range(1 if in_rows else lanes or 1):
                 row, rest = (
                     Places(b, 0).divided(Coordinate(b.add(first, lane)), inner)
@@ -251,7 +264,8 @@ class _Threefry(_Generator):
 class _Philox(_Generator):
     name = "philox"
 
-    def build(self) -> FuncOp:
+    def build(self) -> None:
+        """All blocks."""
         b, size = self.b, self.shape.element_count
         per_block = 2 if self.is_wide else 4
         count = -(-size // per_block)
@@ -274,7 +288,7 @@ class _Philox(_Generator):
         moved = b.addi(low, b.constant(count, i64))
         carry = b.cast(casts.ExtUIOp, b.cmpi("ult", moved, low), i64)
         state = [self.state[0], moved, b.addi(high, carry)]
-        return self.finish(*state[: len(self.state)])
+        self.finish(*state[: len(self.state)])
 
     def words(self, low: SSAValue, high: SSAValue, first: Index, lanes: int) -> list[SSAValue]:
         """The four words of blocks."""
@@ -310,11 +324,10 @@ class _Philox(_Generator):
         return b.andi(x, b.constant((1 << 32) - 1, x.type))
 
 
-def _alternating(b: FunctionBuilder, vectors: Sequence[SSAValue]) -> list[SSAValue]:
+def _alternating(b: FunctionBuilder, vectors: Sequence[SSAValue], lanes: int) -> list[SSAValue]:
     """First lanes of all vectors, then second ones, and so on; of one, two or four vectors."""
     if len(vectors) == 1:
         return [*vectors]
-    lanes = _LANES
     halves = (range(lanes // 2), range(lanes // 2, lanes))
     pairs = [
         [b.shuffle(x, y, [n for lane in half for n in (lane, lanes + lane)]) for half in halves]

@@ -1,0 +1,86 @@
+// RUN: hlo-opt --passes=cpu-choose-algorithm %s | filecheck %s
+// RUN: hlo-opt --passes=cpu-choose-algorithm{kind=merge} %s | filecheck %s --check-prefix=MERGE
+// RUN: hlo-opt --passes=cpu-choose-algorithm"{kind=collect capacity=96}" %s | filecheck %s --check-prefix=COLLECT
+
+// Short rows are counted, longer ones ordered by digits; what has no key is merged.
+// CHECK-LABEL: @short
+// CHECK: kind = "counting"}
+// CHECK-LABEL: @long
+// CHECK: kind = "radix"}
+// CHECK-LABEL: @any
+// CHECK: kind = "merge"}
+// MERGE-COUNT-4: structured.sort {{.*}}kind = "merge"
+structured.kernel @short(%x: tensor<128xf32>) -> tensor<128xf32> {
+  %r = structured.sort ins(%x : tensor<128xf32>) dimension 0 -> tensor<128xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<128xf32>
+}
+structured.kernel @long(%x: tensor<129xf32>) -> tensor<129xf32> {
+  %r = structured.sort ins(%x : tensor<129xf32>) dimension 0 -> tensor<129xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<129xf32>
+}
+structured.kernel @any(%x: tensor<129xf32>) -> tensor<129xf32> {
+  %r = structured.sort ins(%x : tensor<129xf32>) dimension 0 -> tensor<129xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LE"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<129xf32>
+}
+
+// What is chosen stays, unless an option says otherwise.
+// CHECK-LABEL: @chosen
+// CHECK: kind = "merge"}
+// COLLECT-LABEL: @chosen
+// COLLECT: kind = "merge"}
+structured.kernel @chosen(%x: tensor<129xf32>) -> tensor<129xf32> {
+  %r = structured.sort ins(%x : tensor<129xf32>) dimension 0 {structured.schedule = {kind = "merge"}} -> tensor<129xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<129xf32>
+}
+
+// Few of many are collected in a buffer.
+// CHECK-LABEL: @few
+// CHECK: kind = "select"}
+// CHECK-LABEL: @few_of_many
+// CHECK: {kind = "collect", capacity = 64 : i64}
+// COLLECT-LABEL: @few_of_many
+// COLLECT: {kind = "collect", capacity = 96 : i64}
+// MERGE-LABEL: @few_of_many
+// MERGE: {kind = "collect", capacity = 64 : i64}
+// CHECK-LABEL: @wide
+// CHECK: kind = "order"}
+structured.kernel @few(%x: tensor<100xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
+  %v, %i = structured.top_k %x : tensor<100xf32> largest -> tensor<4xf32>, tensor<4xi32>
+  structured.return %v, %i : tensor<4xf32>, tensor<4xi32>
+}
+structured.kernel @few_of_many(%x: tensor<1000xf32>) -> (tensor<4xf32>, tensor<4xi32>) {
+  %v, %i = structured.top_k %x : tensor<1000xf32> largest -> tensor<4xf32>, tensor<4xi32>
+  structured.return %v, %i : tensor<4xf32>, tensor<4xi32>
+}
+structured.kernel @wide(%x: tensor<1000xf64>) -> (tensor<4xf64>, tensor<4xi32>) {
+  %v, %i = structured.top_k %x : tensor<1000xf64> largest -> tensor<4xf64>, tensor<4xi32>
+  structured.return %v, %i : tensor<4xf64>, tensor<4xi32>
+}
+
+// An op that is compiled from its HLO instruction stays without a schedule.
+// CHECK-LABEL: @map
+// CHECK-NOT: structured.schedule
+structured.kernel @map(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = structured.map ins(%x : tensor<4xf32>) maps [affine_map<(d0) -> (d0)>] -> tensor<4xf32> {
+  ^bb0(%a: tensor<f32>):
+    %e = hlo.exponential %a : tensor<f32>
+    structured.yield %e : tensor<f32>
+  }
+  structured.return %r : tensor<4xf32>
+}

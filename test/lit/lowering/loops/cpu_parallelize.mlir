@@ -1,0 +1,49 @@
+// RUN: hlo-opt --passes=cpu-parallelize %s | filecheck %s
+// RUN: hlo-opt --passes=cpu-parallelize{chunk=32} %s | filecheck %s --check-prefix=CHUNK
+
+// CHECK-LABEL: @bits
+// CHECK: {kind = "blocks", lanes = 16 : i64, chunk = 4096 : i64}
+// CHUNK-LABEL: @bits
+// CHUNK: {kind = "blocks", lanes = 16 : i64, chunk = 32 : i64}
+structured.kernel @bits(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<100xui32>) {
+  %n, %r = structured.random_bits "rng_three_fry" %s : tensor<2xui64> {structured.schedule = {kind = "blocks", lanes = 16 : i64}} -> tensor<2xui64>, tensor<100xui32>
+  structured.return %n, %r : tensor<2xui64>, tensor<100xui32>
+}
+
+// Sixteen parts at most, each with buffers of its own.
+// CHECK-LABEL: @rows
+// CHECK: {kind = "radix", lanes = 16 : i64, chunk = 4 : i64}
+structured.kernel @rows(%x: tensor<64x300xf32>) -> tensor<64x300xf32> {
+  %r = structured.sort ins(%x : tensor<64x300xf32>) dimension 1 {structured.schedule = {kind = "radix", lanes = 16 : i64}} -> tensor<64x300xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<64x300xf32>
+}
+
+// What is cut stays as it is, unless an option says otherwise.
+// CHECK-LABEL: @cut
+// CHECK: chunk = 8 : i64}
+// CHUNK-LABEL: @cut
+// CHUNK: chunk = 32 : i64}
+structured.kernel @cut(%x: tensor<64x300xf32>) -> tensor<64x300xf32> {
+  %r = structured.sort ins(%x : tensor<64x300xf32>) dimension 1 {structured.schedule = {kind = "radix", lanes = 16 : i64, chunk = 8 : i64}} -> tensor<64x300xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<64x300xf32>
+}
+
+// The algorithm is chosen first.
+// CHECK-LABEL: @without_algorithm
+// CHECK-NOT: structured.schedule
+structured.kernel @without_algorithm(%x: tensor<300xf32>) -> tensor<300xf32> {
+  %r = structured.sort ins(%x : tensor<300xf32>) dimension 0 -> tensor<300xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<300xf32>
+}

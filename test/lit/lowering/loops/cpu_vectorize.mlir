@@ -1,0 +1,71 @@
+// RUN: hlo-opt --passes=cpu-vectorize %s | filecheck %s
+// RUN: hlo-opt --passes=cpu-vectorize{lanes=8} %s | filecheck %s --check-prefix=EIGHT
+// RUN: hlo-opt --passes=cpu-vectorize{lanes=0} %s | filecheck %s --check-prefix=NONE
+
+// CHECK-LABEL: @bits
+// CHECK: {kind = "blocks", lanes = 16 : i64}
+// EIGHT-LABEL: @bits
+// EIGHT: {kind = "blocks", lanes = 8 : i64}
+// NONE-LABEL: @bits
+// NONE: {kind = "blocks", lanes = 0 : i64}
+structured.kernel @bits(%s: tensor<2xui64>) -> (tensor<2xui64>, tensor<100xui32>) {
+  %n, %r = structured.random_bits "rng_three_fry" %s : tensor<2xui64> {structured.schedule = {kind = "blocks"}} -> tensor<2xui64>, tensor<100xui32>
+  structured.return %n, %r : tensor<2xui64>, tensor<100xui32>
+}
+
+// What has lanes keeps them, no lanes included, unless an option says otherwise.
+// CHECK-LABEL: @one_by_one
+// CHECK: {kind = "radix", lanes = 0 : i64}
+// EIGHT-LABEL: @one_by_one
+// EIGHT: {kind = "radix", lanes = 8 : i64}
+structured.kernel @one_by_one(%x: tensor<300xf32>) -> tensor<300xf32> {
+  %r = structured.sort ins(%x : tensor<300xf32>) dimension 0 {structured.schedule = {kind = "radix", lanes = 0 : i64}} -> tensor<300xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<300xf32>
+}
+
+// The algorithm is chosen first.
+// CHECK-LABEL: @without_algorithm
+// CHECK-NOT: structured.schedule
+structured.kernel @without_algorithm(%x: tensor<300xf32>) -> tensor<300xf32> {
+  %r = structured.sort ins(%x : tensor<300xf32>) dimension 0 -> tensor<300xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "LT"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  }
+  structured.return %r : tensor<300xf32>
+}
+
+// Windows that lie beside each other in memory are vectors.
+// CHECK-LABEL: @beside
+// CHECK: {kind = "windows", lanes = 8 : i64}
+structured.kernel @beside(%x: tensor<6x8xf32>, %s: tensor<3x8xf32>, %z: tensor<f32>) -> tensor<6x8xf32> {
+  %r = structured.select_and_scatter %x, %s, %z : tensor<6x8xf32>, tensor<3x8xf32>, tensor<f32> windows [2, 1] strides [2, 1] dilations [1, 1] base [1, 1] low [0, 0] {structured.schedule = {kind = "windows"}} -> tensor<6x8xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "GE"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  } combiner {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<6x8xf32>
+}
+
+// CHECK-LABEL: @along
+// CHECK: {kind = "windows", lanes = 0 : i64}
+structured.kernel @along(%x: tensor<6x8xf32>, %s: tensor<6x4xf32>, %z: tensor<f32>) -> tensor<6x8xf32> {
+  %r = structured.select_and_scatter %x, %s, %z : tensor<6x8xf32>, tensor<6x4xf32>, tensor<f32> windows [1, 2] strides [1, 2] dilations [1, 1] base [1, 1] low [0, 0] {structured.schedule = {kind = "windows"}} -> tensor<6x8xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.compare %a, %b {direction = "GE"} : tensor<i1>
+    structured.yield %c : tensor<i1>
+  } combiner {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<6x8xf32>
+}

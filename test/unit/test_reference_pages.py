@@ -23,7 +23,10 @@ def test_every_pass_has_a_lit_test() -> None:
         stem = name.replace("-", "_")
         found = [
             folder
-            for folder in ("rewrites", "lowering/structured", "lowering/schedule", "lowering/gpu")
+            for folder in (
+                "rewrites",
+                *(f"lowering/{f}" for f in ("structured", "schedule", "loops", "gpu")),
+            )
             for ending in (".hlo", ".mlir")
             if (ROOT / "test/lit" / folder / (stem + ending)).exists()
         ]

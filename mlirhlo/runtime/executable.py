@@ -202,6 +202,12 @@ class Executable:
         return self._slow.callbacks is not None
 
     @property
+    def custom_calls(self) -> frozenset[str]:
+        """Targets of the custom calls that a run makes in Python."""
+        ops = (site.op for site in self._plan.sites if site.op is not None)
+        return frozenset(str(getattr(op, "custom_call_target", "")) for op in ops) - {""}
+
+    @property
     def callbacks(self) -> Mapping[str, int]:
         """How often machine code called back into Python, by what had no code."""
         callbacks = self._slow.callbacks

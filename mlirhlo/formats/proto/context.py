@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 import mlirhlo.formats.proto.annotations as annotated
 from mlirhlo.dialects.hlo.attributes.annotations import Metadata
-from mlirhlo.dialects.hlo.shapes import Shape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, default_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.proto.message import bytes_field, to_text
 from mlirhlo.formats.proto.shapes import shape_bytes, shape_of_bytes
@@ -58,7 +58,11 @@ class Context:
         """Field 3 of an instruction for the type of its result."""
         known = self.encoded.get((3, id(type_)))
         if known is None:
-            data = bytes_field(3, shape_bytes(shape_of(type_)))
+            shape = shape_of(type_)
+            if isinstance(shape, ArrayShape) and shape.layout is None:
+                # XLA refuses a constant whose literal has a layout while its shape has none.
+                shape = shape.with_layout(default_layout(shape.rank))
+            data = bytes_field(3, shape_bytes(shape))
             known = self.encoded[3, id(type_)] = type_, data
         return known[1]
 

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import ParseError
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import HloError, error
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
@@ -46,11 +46,7 @@ def options_of(op: Instruction) -> Mapping[str, Any]:
     try:
         return _read(text)
     except (ValueError, ParseError):
-        shown = text if len(text) < 60 else text[:57] + "..."
-        raise error(
-            "HLO0355",
-            f"{op.opcode.name} %{op.instruction_name}: cannot read backend_config {shown}",
-        ) from None
+        raise _unreadable(op, text) from None
 
 
 @lru_cache(maxsize=1 << 10)
@@ -61,20 +57,41 @@ def _read(text: str) -> Mapping[str, Any]:
         try:
             value = json.loads(_KEY.sub(lambda m: m[1] or f'"{m[2]}"', text))
         except ValueError:
-            value = _read_mlir(text)
+            value = _plain(_parsed(text))
     if not isinstance(value, dict):
         raise ValueError(text)
     return cast("dict[str, Any]", value)
 
 
-def _read_mlir(text: str) -> Any:
+def dictionary_of(op: Instruction) -> DictionaryAttr:
+    """The `backend_config` of an instruction as an MLIR dictionary, whose numbers have types; empty without one.
+
+    Raises `HloError` HLO0355 where it is something else.
+    """
+    text = op.backend_config.strip()
+    try:
+        attribute = _parsed(text) if text else DictionaryAttr({})
+        if isinstance(attribute, DictionaryAttr):
+            return attribute
+    except ParseError:
+        pass
+    raise _unreadable(op, text)
+
+
+def _unreadable(op: Instruction, text: str) -> HloError:
+    shown = text if len(text) < 60 else text[:57] + "..."
+    name = f"{op.opcode.name} %{op.instruction_name}"
+    return error("HLO0355", f"{name}: cannot read backend_config {shown}")
+
+
+def _parsed(text: str) -> Attribute:
     from xdsl.context import Context
     from xdsl.dialects.builtin import Builtin
     from xdsl.parser import Parser
 
     context = Context(allow_unregistered=True)
     context.load_dialect(Builtin)
-    return _plain(Parser(context, text).parse_attribute())
+    return Parser(context, text).parse_attribute()
 
 
 def _plain(attribute: Attribute) -> Any:

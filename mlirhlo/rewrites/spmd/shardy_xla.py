@@ -32,7 +32,7 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.dialects.hlo.shapes import Shape, TokenShape, TupleShape
 from mlirhlo.dialects.sdy.values import TensorSharding
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
@@ -145,6 +145,9 @@ class _Reader:
         made: list[Instruction] = []
         values: list[SSAValue] = []
         for value, shape, sharding in zip(op.inputs, shapes, shardings, strict=True):
+            if isinstance(shape, TokenShape):
+                values.append(value)
+                continue
             outside = self._sharding(op, sharding)
             inside = self._sharding(op, sharding, manual)
             into = target == "SPMDFullToShardShape"

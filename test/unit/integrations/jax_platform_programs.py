@@ -133,6 +133,19 @@ def devices() -> Iterator[tuple[str, Any]]:
 
     yield "shard_map", _raised(lambda: sums(x)) or sums(x)
     yield "pmap", jax.pmap(lambda v: v / lax.psum(v, "i"), axis_name="i")(np.arange(4.0) + 1)
+    index = jax.shard_map(
+        lambda: jnp.float32(lax.axis_index(("a", "b")))[None],
+        mesh=mesh,
+        in_specs=(),
+        out_specs=P(("a", "b")),
+    )
+    yield "index", (jax.jit(index)(), jax.jit(index)().sharding.spec)
+    seen: list[float] = []
+    note = partial(jax.experimental.io_callback, lambda v: seen.append(float(v.sum())), None)
+    for ordered in (False, True):
+        jax.jit(lambda v, ordered=ordered: (note(v, ordered=ordered), v + 1)[1])(x)
+    jax.effects_barrier()
+    yield "calls of one device", seen
     yield "constraint", jax.jit(lambda x: lax.with_sharding_constraint(x * 2, w).sum())(x)
 
 

@@ -31,7 +31,7 @@ _contexts: dict[int, dict[int, int]] = {}
 _types: dict[bytes, int] = {}
 
 handlers: dict[str, int] = {}
-"""Addresses of the handlers of `jax.ffi` targets, by name."""
+"""Addresses of the handlers of `jax.ffi` targets that are for this platform alone, by name."""
 
 
 def new_context(args: Any) -> None:
@@ -70,7 +70,7 @@ def machine_for(program: Program, args: Any) -> Machine:
     return Machine(
         replicas=program.replicas,
         partitions=program.partitions,
-        custom_calls=meanings(_callbacks(options.context)),
+        custom_calls={**program.foreign, **meanings(_callbacks(options.context), program.alone)},
     )
 
 

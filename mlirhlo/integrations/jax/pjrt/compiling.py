@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.integrations.jax.callbacks import partitions_alone
 from mlirhlo.integrations.jax.pjrt.client import MEMORIES, Client
 from mlirhlo.integrations.jax.pjrt.interface import Code
 from mlirhlo.integrations.jax.pjrt.interpreted import Interpreted
@@ -83,6 +84,7 @@ def load(client: Client, source: bytes, options: bytes) -> int:
         source = transforms.transformed(source, client.name)
     module = mlirhlo.load(source, "pb").op
     devices = _assigned(client, asked, replicas * partitions)
+    alone = partitions_alone(HloModule(module)) if partitions > 1 else {}
     own = of_one_device(module, build) if len(devices) > 1 else source
     view = HloModule(module)
     layout = view.program_layout
@@ -99,6 +101,7 @@ def load(client: Client, source: bytes, options: bytes) -> int:
         partitions,
         [leaf for shape in layout.parameters for leaf in leaves(shape)],
         leaves(layout.result),
+        alone,
     )
     made = _handle(program)
     program.kept["handle"] = made

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.interp.values import for_user
 from mlirhlo.runtime.executable import Memory
 
@@ -27,6 +28,12 @@ class Interpreted:
     descriptor: bytes | None = None
     layouts: tuple[tuple[int, ...], ...] = ()
     has_callbacks = True
+
+    @property
+    def custom_calls(self) -> frozenset[str]:
+        """Targets of all custom calls."""
+        ops = HloModule(self._module).instructions
+        return frozenset(str(getattr(op, "custom_call_target", "")) for op in ops) - {""}
 
     def __init__(self, module: ModuleOp) -> None:
         self._module = module

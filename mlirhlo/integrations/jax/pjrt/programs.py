@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.interp.machine import Machine
+    from mlirhlo.interp.registry import Meaning
     from mlirhlo.runtime.device_threads import Worlds
     from mlirhlo.runtime.executable import Memory
 
@@ -58,6 +59,11 @@ class Executable(Protocol):
     @property
     def has_callbacks(self) -> bool:
         """Whether a run calls Python, and needs a machine."""
+        ...
+
+    @property
+    def custom_calls(self) -> frozenset[str]:
+        """Targets of the custom calls that a run makes in Python."""
         ...
 
     def worlds(self, replicas: int, partitions: int) -> Worlds | None:
@@ -95,10 +101,13 @@ class Program:
     partitions: int
     parameters: Sequence[Leaf]
     results: Sequence[Leaf]
+    alone: Mapping[int, int]
+    """By number of a callback, the partition that alone calls it."""
     thread: int = field(default_factory=threading.get_ident)
     """That compiled it."""
     kept: dict[str, Any] = field(default_factory=dict)
     """Objects of ctypes that live as long as it does."""
+    _foreign: dict[str, Meaning] = field(default_factory=dict)
 
     @property
     def donated(self) -> frozenset[int]:
@@ -110,6 +119,21 @@ class Program:
         """Whether the machine code has parameters and results in memory as JAX wants them to lie there."""
         leaves = (*self.parameters, *self.results)
         return tuple(tuple(layout_of(leaf)) for leaf in leaves) == self.executable.layouts
+
+    @property
+    def foreign(self) -> Mapping[str, Meaning]:
+        """Meanings of the custom calls whose targets are registered with `jax.ffi`."""
+        from mlirhlo.integrations.jax.ffi import handlers_of, meaning_of
+        from mlirhlo.integrations.jax.pjrt.callbacks import handlers
+        from mlirhlo.interp import custom_calls
+
+        for target in self.executable.custom_calls - self._foreign.keys():
+            if custom_calls.meaning_of(target) is None:
+                own = handlers.get(target)
+                bundle = handlers_of(target) if own is None else {"execute": own}
+                if bundle is not None:
+                    self._foreign[target] = meaning_of(bundle)
+        return self._foreign
 
     @property
     def is_native(self) -> bool:

@@ -49,7 +49,7 @@ def partitions_alone(module: HloModule) -> dict[int, int]:
         if sharding is None or getattr(op, "custom_call_target", "") not in _TARGETS:
             continue
         first = sharding.elements[0] if sharding.elements else sharding
-        if first.kind is ShardingKind.MAXIMAL:
+        if first.kind is ShardingKind.MAXIMAL and first.device is not None:
             found[int(options_of(op).get("index", -1))] = first.device
     return found
 

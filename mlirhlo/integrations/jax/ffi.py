@@ -108,7 +108,8 @@ class _Call:
     def __init__(self, op: Instruction, inputs: Sequence[Any]) -> None:
         self.op = op
         self.kept: list[Any] = []
-        operands = zip(_leaves(op.input_shapes), _flat(inputs), strict=True)
+        shapes = getattr(op, "operand_layout_constraints", None) or op.input_shapes
+        operands = zip(_leaves(shapes), _flat(inputs), strict=True)
         self.operands = [(s, _in_memory(s, v)) for s, v in operands if isinstance(s, ArrayShape)]
         self.is_tuple = isinstance(op.shape, TupleShape)
         self.shapes = _leaves([op.shape])
@@ -116,7 +117,8 @@ class _Call:
         self.attributes = attributes_of(op, self.kept)
         aliases = getattr(op, "output_to_operand_aliasing", None)
         for alias in () if aliases is None else aliases.entries:
-            self._share(*(alias.output_index or (0,)), alias.operand_number)
+            result = alias.output_index[0] if alias.output_index else 0
+            self._share(result, alias.operand_number)
 
     def _share(self, result: int, operand: int) -> None:
         """Lets a result lie over the operand that it updates."""

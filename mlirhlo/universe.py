@@ -22,6 +22,8 @@ _OWN: Mapping[str, str] = {
     "chlo": "chlo:CHLO",
     "quant": "stablehlo:QUANT",
     "sdy": "sdy:SDY",
+    "tpu": "tpu:TPU",
+    "mosaic_tc": "tpu:MOSAIC_TC",
     "structured": "structured:STRUCTURED",
     "amx": "amx:AMX",
     "mlirhlo": "x86:X86",

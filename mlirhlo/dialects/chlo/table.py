@@ -46,7 +46,14 @@ ROWS: Mapping[str, OpRow] = {
                 _FUNCTIONAL,
             ),
             row("chlo.broadcast_select", "pred on_true on_false", "", _FUNCTIONAL),
-            row("chlo.constant", "", "value:elements", "{constant}", results="output"),
+            row(
+                "chlo.constant",
+                "",
+                "value:elements",
+                "{constant}",
+                results="output",
+                traits="constant",
+            ),
             row("chlo.constant_like", "operand", "value:any"),
             row(
                 "chlo.ragged_dot",

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from mlirhlo.dialects.effects import Effect
 from mlirhlo.dialects.hlo.attributes import kinds as k
 from mlirhlo.dialects.hlo.attributes.kinds import AttrKind
 
@@ -145,6 +146,21 @@ class Opcode:
         if self.name == "scatter":
             return [number for number in range(count) if number != count // 2]
         return () if self.data is None else range(count)[self.data]
+
+    @property
+    def effect(self) -> Effect:
+        """What it affects beside its result. A parameter stays because it belongs to the signature."""
+        if self.side_effect or self.name == "parameter":
+            return Effect.WRITE
+        depends = self.is_end_of_pair or self.name == "custom-call"
+        depends |= self.collective and not self.name.endswith("-id")
+        depends |= any(spec.kind.names_computations for spec in self.attributes)
+        return Effect.BY_INSTANCE if depends else Effect.NONE
+
+    @property
+    def is_end_of_pair(self) -> bool:
+        """Begins, goes on with or ends what runs aside."""
+        return self.name.endswith(("-start", "-update", "-done"))
 
     @property
     def is_async_start(self) -> bool:

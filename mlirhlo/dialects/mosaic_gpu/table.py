@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlirhlo.dialects.effects import Effect
 from mlirhlo.dialects.tpu.rows import Row, row
 
 _PRODUCT = (
@@ -57,11 +58,17 @@ _COPIES = [
         None,
         "cluster_dim, atomic_type?, optimized?",
     ),
-    row("mosaic_gpu.multimem_load_reduce", "source -> result", None, "reduction_type"),
+    row(
+        "mosaic_gpu.multimem_load_reduce",
+        "source -> result",
+        None,
+        "reduction_type",
+        effect=Effect.READ,
+    ),
 ]
 
 _VECTORS = [
-    row("mosaic_gpu.vector_load", "source -> result", None, "optimized?"),
+    row("mosaic_gpu.vector_load", "source -> result", None, "optimized?", effect=Effect.READ),
     row(
         "mosaic_gpu.vector_store",
         "valueToStore, destination",
@@ -78,7 +85,7 @@ _VECTORS = [
     row("mosaic_gpu.layout_cast", "x -> result=x", " x({x} : {:x}){dict}", "new_layout"),
     row("mosaic_gpu.optimization_barrier", "*operands_ -> *results", None),
     row("mosaic_gpu.vector_concat", "*sources -> result", None, "dimension"),
-    row("mosaic_gpu.wgmma", "accumulator, a, b -> result", _PRODUCT),
+    row("mosaic_gpu.wgmma", "accumulator, a, b -> result", _PRODUCT, effect=Effect.WRITE),
     row("mosaic_gpu.mma", "accumulator, a, b -> result", _PRODUCT),
     row("mosaic_gpu.debug_print", "value", None, "format"),
     row("mosaic_gpu.print_layout", "value", None, "format"),
@@ -108,12 +115,13 @@ _TENSOR_MEMORY = [
         "smem_ptr -> result",
         " smem_ptr({smem_ptr} : {:smem_ptr}){dict} -> {:result}",
         "collective=false, packing=1 : i32",
+        effect=Effect.WRITE,
     ),
     row("mosaic_gpu.tmem_dealloc", "tmem_ref", " tmem_ref({tmem_ref} : {:tmem_ref}){dict}"),
     row("mosaic_gpu.tmem_relinquish_alloc_permit", "", None, "collective=false"),
     row("mosaic_gpu.tmem_layout_cast", "ref -> result", None, "new_layout"),
     row("mosaic_gpu.slice_tmem", "source -> result", None, "offset"),
-    row("mosaic_gpu.async_load_tmem", "source -> result", None),
+    row("mosaic_gpu.async_load_tmem", "source -> result", None, effect=Effect.READ),
     row("mosaic_gpu.async_store_tmem", "source, destination", None),
     *(
         row(
@@ -141,6 +149,7 @@ _CONTROL = [
         None,
         "in_layouts, in_transforms, out_layouts",
         regions=1,
+        effect=Effect.WRITE,
     ),
     row(
         "mosaic_gpu.return",
@@ -150,7 +159,12 @@ _CONTROL = [
     ),
     row("mosaic_gpu.warp_map", "*operands_", None, regions=1),
     row("mosaic_gpu.try_cluster_cancel", "cancellation_result, barrier, ?predicate", None),
-    row("mosaic_gpu.query_cluster_cancel", "cancellation_result -> x, y, z, success", None),
+    row(
+        "mosaic_gpu.query_cluster_cancel",
+        "cancellation_result -> x, y, z, success",
+        None,
+        effect=Effect.READ,
+    ),
 ]
 
 ROWS: tuple[Row, ...] = (

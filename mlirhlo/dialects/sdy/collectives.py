@@ -10,9 +10,17 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, cast
 
 from xdsl.ir import Attribute, Data
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 
 from mlirhlo.dialects.sdy import syntax
 from mlirhlo.dialects.sdy.assembly import print_end, read_end
@@ -33,6 +41,8 @@ class Collective(IRDLOperation):
     READ_AXES: ClassVar[Callable[[AttrParser], Any]] = staticmethod(
         syntax.read_list_of_axis_ref_lists
     )
+
+    traits = traits_def(Pure())
 
     tensor = operand_def()
     out_sharding = prop_def(TensorShardingAttr)

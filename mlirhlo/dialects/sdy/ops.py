@@ -23,8 +23,9 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
+from xdsl.traits import ConstantLike, IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 
+from mlirhlo.dialects.effects import TRAITS, Effect
 from mlirhlo.dialects.sdy import syntax
 from mlirhlo.dialects.sdy.assembly import (
     create,
@@ -99,6 +100,8 @@ class ShardingConstraintOp(_Sharded):
 
     name = "sdy.sharding_constraint"
 
+    traits = traits_def(*TRAITS[Effect.WRITE])
+
 
 @irdl_op_definition
 class ReshardOp(_Sharded):
@@ -106,12 +109,16 @@ class ReshardOp(_Sharded):
 
     name = "sdy.reshard"
 
+    traits = traits_def(Pure())
+
 
 @irdl_op_definition
 class ShardingGroupOp(IRDLOperation):
     """Tensors of one group are sharded alike: `sdy.sharding_group %x group_id=1 : tensor<8xf32>`."""
 
     name = "sdy.sharding_group"
+
+    traits = traits_def(*TRAITS[Effect.WRITE])
 
     input = operand_def()
     group_id = prop_def(IntegerAttr)
@@ -138,6 +145,8 @@ class PropagationBarrierOp(IRDLOperation):
     """Lets shardings flow one way only: `sdy.propagation_barrier %x allowed_direction=FORWARD : …`."""
 
     name = "sdy.propagation_barrier"
+
+    traits = traits_def(Pure())
 
     input = operand_def()
     allowed_direction = prop_def(IntegerAttr)
@@ -172,6 +181,8 @@ class DataFlowEdgeOp(IRDLOperation):
 
     name = "sdy.data_flow_edge"
 
+    traits = traits_def(*TRAITS[Effect.WRITE])
+
     input = operand_def()
     sharding = opt_prop_def(TensorShardingAttr)
     result = result_def()
@@ -201,6 +212,8 @@ class FuncDataFlowEdgeOp(IRDLOperation):
 
     name = "sdy.func_data_flow_edge"
 
+    traits = traits_def(*TRAITS[Effect.WRITE])
+
     input = operand_def()
     result = result_def()
 
@@ -221,6 +234,8 @@ class ConstantOp(IRDLOperation):
     """A constant that is never folded into another: `sdy.constant dense<1.0> : tensor<8xf32>`."""
 
     name = "sdy.constant"
+
+    traits = traits_def(Pure(), ConstantLike())
 
     value = prop_def()
     output = result_def()
@@ -251,7 +266,7 @@ class ReturnOp(IRDLOperation):
 
     results_ = var_operand_def()
 
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), Pure())
 
     @classmethod
     def parse(cls, parser: Parser) -> ReturnOp:
@@ -291,7 +306,7 @@ class ManualComputationOp(IRDLOperation):
     results_ = var_result_def()
     body = region_def("single_block")
 
-    traits = traits_def(IsolatedFromAbove())
+    traits = traits_def(IsolatedFromAbove(), *TRAITS[Effect.NESTED])
 
     @classmethod
     def parse(cls, parser: Parser) -> ManualComputationOp:
@@ -321,6 +336,8 @@ class NamedComputationOp(IRDLOperation):
     """An inlined call of a named function: `sdy.named_computation<"f">(%x) (%arg0: …) { … } : …`."""
 
     name = "sdy.named_computation"
+
+    traits = traits_def(*TRAITS[Effect.NESTED])
 
     operands_ = var_operand_def()
     computation_name = prop_def(StringAttr, prop_name="name")

@@ -8,13 +8,15 @@ operands and properties; classes are there so that contexts know the ops.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, cast
 
 from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
-from xdsl.traits import IsTerminator, OpTrait
+from xdsl.traits import Commutative, ConstantLike, IsTerminator, OpTrait
 from xdsl.utils.exceptions import VerifyException
 
+from mlirhlo.dialects.effects import TRAITS, Effect, FlaggedEffects
 from mlirhlo.dialects.stablehlo.rows import Operand, OpRow
 
 EMPTY: Mapping[str, Attribute] = MappingProxyType({})
@@ -100,26 +102,24 @@ def class_name(op_name: str) -> str:
     return "".join(word.capitalize() for word in words) + "Op"
 
 
-def _terminator() -> tuple[OpTrait, ...]:
-    return (IsTerminator(),)
-
-
-def _no_traits() -> tuple[OpTrait, ...]:
-    return ()
+def _traits(row: OpRow) -> tuple[OpTrait, ...]:
+    kinds = {"terminator": IsTerminator(), "constant": ConstantLike(), "commutative": Commutative()}
+    own = (trait for name, trait in kinds.items() if name in row.traits)
+    flagged = row.effect is Effect.BY_INSTANCE
+    return (*own, *((FlaggedEffects(),) if flagged else TRAITS[row.effect]))
 
 
 def make_classes(rows: Iterable[OpRow]) -> dict[str, type[TableOp]]:
     """A class for each row, by the op's name."""
     classes: dict[str, type[TableOp]] = {}
     for row in rows:
-        traits = OpTraits(_terminator if "terminator" in row.traits else _no_traits)
         fields = {
             "__doc__": f"`{row.name}`, as its row in the table says.",
             "__module__": __name__,
             "__slots__": (),
             "name": row.name,
             "row": row,
-            "traits": traits,
+            "traits": OpTraits(partial(_traits, row)),
         }
         classes[row.name] = type(class_name(row.name), (TableOp,), fields)
     return classes

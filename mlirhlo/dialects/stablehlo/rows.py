@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mlirhlo.dialects.effects import Effect
+
 
 @dataclass(frozen=True, slots=True)
 class Property:
@@ -73,6 +75,13 @@ class OpRow:
     """`elementwise`, `commutative`, `side_effect`, `collective`, `terminator`, `segments` (operands
     are split by `operandSegmentSizes`), `dynamic`, `deprecated`."""
     by_name: dict[str, Property] = field(default_factory=dict[str, Property], compare=False)
+
+    @property
+    def effect(self) -> Effect:
+        """What it affects beside its results."""
+        if self.traits & {"side_effect", "collective"}:
+            return Effect.BY_INSTANCE if "has_side_effect" in self.by_name else Effect.WRITE
+        return Effect.NESTED if self.regions else Effect.NONE
 
     @property
     def is_variadic(self) -> bool:

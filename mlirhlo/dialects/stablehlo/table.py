@@ -419,6 +419,7 @@ _CONTROL = (
         " {name:str} {operands}{dict} : {functional}",
         results="results*",
         regions=-1,
+        traits="side_effect",
     ),
     row("stablehlo.create_token", "", "", "{dict} : {results}", results="output"),
     row(

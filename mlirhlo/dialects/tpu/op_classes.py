@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any, ClassVar, cast
 
 from xdsl.ir import Operation, OpTraits, SSAValue
-from xdsl.traits import IsTerminator
+from xdsl.traits import IsTerminator, OpTrait
 
+from mlirhlo.dialects.effects import TRAITS
 from mlirhlo.dialects.tpu.rows import Row, Slot
 from mlirhlo.dialects.tpu.table import ROWS
 
@@ -57,8 +58,13 @@ def _class_name(op_name: str) -> str:
     return "".join(word.capitalize() for word in words) + "Op"
 
 
+_OURS = ("tpu.", "mosaic_tc.", "mosaic_sc.", "sc_tpu.", "llo.", "mosaic_gpu.")
+
+
 def _make(row: Row) -> type[KernelOp]:
-    traits = OpTraits(lambda: (IsTerminator(),) if row.is_terminator else ())
+    ends: tuple[OpTrait, ...] = (IsTerminator(),) if row.is_terminator else ()
+    effects = TRAITS[row.effect] if row.name.startswith(_OURS) else ()
+    traits = OpTraits(lambda: (*ends, *effects))
     fields = {
         "__doc__": f"`{row.name}`, as its row in the table says.",
         "__module__": __name__,
@@ -69,7 +75,6 @@ def _make(row: Row) -> type[KernelOp]:
     return type(_class_name(row.name), (KernelOp,), fields)
 
 
-_OURS = ("tpu.", "mosaic_tc.", "mosaic_sc.", "sc_tpu.", "llo.", "mosaic_gpu.")
 CLASSES: Mapping[str, type[KernelOp]] = {
     name: _make(row) for name, row in ROWS.items() if name.startswith(_OURS)
 }

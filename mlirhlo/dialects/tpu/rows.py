@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mlirhlo.dialects.effects import Effect
+
 _ATTRIBUTE = re.compile(r"(\w+)(\?|[=~].*)?\Z")
 
 
@@ -58,6 +60,7 @@ class Row:
     has_segments: bool
     regions: int
     is_terminator: bool
+    effect: Effect = Effect.NONE
 
     @property
     def by_name(self) -> dict[str, Inherent]:
@@ -111,9 +114,11 @@ def row(
     segments: bool = False,
     regions: int = 0,
     terminator: bool = False,
+    effect: Effect | None = None,
 ) -> Row:
     """A row. `attributes` are `name` (required), `name?`, `name=default` written down in generic form,
-    `name~default` that is not, separated by a comma and a blank."""
+    `name~default` that is not, separated by a comma and a blank.
+    `effect`: by default, none for what has results, and a write for what has none."""
     operands, _, results = signature.partition("->")
     return Row(
         name,
@@ -124,4 +129,12 @@ def row(
         segments,
         regions,
         terminator,
+        effect or _effect(has_results=bool(results.strip()), regions=regions, ends=terminator),
     )
+
+
+def _effect(*, has_results: bool, regions: int, ends: bool) -> Effect:
+    """What is without results is there for what it does."""
+    if regions:
+        return Effect.NESTED
+    return Effect.NONE if has_results or ends else Effect.WRITE

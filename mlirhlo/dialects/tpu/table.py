@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlirhlo.dialects.effects import Effect
 from mlirhlo.dialects.mosaic_gpu.others import OTHERS
 from mlirhlo.dialects.mosaic_gpu.table import ROWS as MOSAIC_GPU_ROWS
 from mlirhlo.dialects.tpu.common import COMMON
@@ -37,6 +38,7 @@ _MEMORY = [
         " {base}[{indices}](? masked {mask}?){dict} : {:base}, {:result}, {:mask}",
         "strides",
         segments=True,
+        effect=Effect.READ,
     ),
     row(
         "tpu.vector_store",
@@ -45,13 +47,14 @@ _MEMORY = [
         "strides, add=false",
         segments=True,
     ),
-    row("tpu.strided_load", "base, *indices=index -> result", _LOAD, "strides"),
+    row("tpu.strided_load", "base, *indices=index -> result", _LOAD, "strides", effect=Effect.READ),
     row("tpu.strided_store", "value, base, *indices=index", _STORE, "strides"),
     row(
         "tpu.vector_load_idx",
         "base, *indices, ?mask -> result",
         " {base}[{indices}](? masked {mask}?){dict} : {:base}[{:indices}], {:result}, {:mask}",
         segments=True,
+        effect=Effect.READ,
     ),
     row(
         "tpu.vector_store_idx",
@@ -67,6 +70,7 @@ _MEMORY = [
         " {base}[{indices}] sublanes {sublane_mask:flags}(? sublane_stride {sublane_stride:i32}?)"
         "{dict} : {:base}, {:result}",
         "sublane_mask, sublane_stride=1 : i32",
+        effect=Effect.READ,
     ),
     row(
         "tpu.store",
@@ -81,6 +85,7 @@ _MEMORY = [
         "base, *indices=index -> result",
         _LOAD,
         "sublane_mask, sublane_offsets",
+        effect=Effect.READ,
     ),
     row(
         "tpu.shuffled_store", "value, base, *indices=index", _STORE, "sublane_mask, sublane_offsets"
@@ -221,9 +226,15 @@ _ARITHMETIC = [
         " {acc:i32}, {lhs}{dict} : {:lhs}",
         "acc, mxu_index, load_staged_rhs?",
     ),
-    row("tpu.matmul_pop", "-> result", " {acc:i32}{dict} : {:result}", "acc, mxu_index"),
+    row(
+        "tpu.matmul_pop",
+        "-> result",
+        " {acc:i32}{dict} : {:result}",
+        "acc, mxu_index",
+        effect=Effect.WRITE,
+    ),
     row("tpu.matmul_lhs_fifo", "lhs", None, "mxu_index?, load_staged_rhs?"),
-    row("tpu.matmul_pop_fifo", "-> result", None, "mxu_index?"),
+    row("tpu.matmul_pop_fifo", "-> result", None, "mxu_index?", effect=Effect.WRITE),
     row(
         "tpu.stochastic_convert",
         "input, random -> result",
@@ -260,7 +271,7 @@ _ARITHMETIC = [
         "index, pack_format, integer_extended=true, unsigned_integers=false",
     ),
     row("tpu.prng_set_seed_32", "*seeds=i32", None),
-    row("tpu.prng_random_bits", "-> result", None),
+    row("tpu.prng_random_bits", "-> result", None, effect=Effect.WRITE),
 ]
 
 _REFERENCES = [
@@ -323,7 +334,7 @@ _CONTROL = [
         "semaphore, src, dst",
         " semaphore({semaphore} : {:semaphore}) src({src} : {:src}) dst({dst} : {:dst}){dict}",
     ),
-    row("tpu.sem_alloc", "-> result", _LONE),
+    row("tpu.sem_alloc", "-> result", _LONE, effect=Effect.WRITE),
     row("tpu.sem_barrier", "-> result", _LONE),
     row(
         "tpu.sem_signal",
@@ -333,7 +344,12 @@ _CONTROL = [
         segments=True,
     ),
     row("tpu.sem_wait", "semaphore, amount=i32", " {semaphore}, {amount}{dict} : {:semaphore}"),
-    row("tpu.sem_read", "semaphore -> result", " {semaphore}{dict} : {:semaphore} -> {:result}"),
+    row(
+        "tpu.sem_read",
+        "semaphore -> result",
+        " {semaphore}{dict} : {:semaphore} -> {:result}",
+        effect=Effect.READ,
+    ),
     row("tpu.device_id", "-> result", _LONE),
     row("tpu.core_id", "-> result", _LONE),
     row("tpu.subcore_id", "-> result", _LONE),
@@ -342,6 +358,7 @@ _CONTROL = [
         "tpu.fetch_and_add_sync",
         "base, *indices=i32, value, core=i32 -> result",
         " {base}[{indices}], {value}, {core}{dict} : {:base}, {:value} -> {:result}",
+        effect=Effect.WRITE,
     ),
     row("tpu.iteration_bound", "-> result", " {dim:i32}{dict} : {:result}", "dim"),
     row("tpu.internal_scratch", "-> result", _LONE),
@@ -392,6 +409,7 @@ _SPARSE_CORE = [
         "sc_tpu.vector_load",
         "base, *indices=index -> result",
         " base({base} : {:base}) [{indices}]{dict} : {:result}",
+        effect=Effect.READ,
     ),
     row(
         "sc_tpu.vector_store",

@@ -6,18 +6,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
+from mlirhlo.dialects.effects import Effect
 from mlirhlo.dialects.stablehlo.table import ROWS
-
-_KEPT = frozenset({"side_effect", "collective", "terminator"})
-"""Traits of ops that stay though nobody reads them."""
 
 
 def is_pure(function: FuncOp) -> bool:
     """Whether a function only computes."""
     return all(
         (row := ROWS.get(op.name) or CHLO_ROWS.get(op.name)) is not None
-        and not row.traits & _KEPT
-        and not op.regions
+        and row.effect is Effect.NONE
         for op in function.body.block.ops
         if op.name != "func.return"
     )
@@ -34,8 +31,8 @@ def sweep(block: Block) -> None:
         row = ROWS.get(op.name) or CHLO_ROWS.get(op.name)
         if (
             row is not None
-            and not row.traits & _KEPT
-            and not op.regions
+            and row.effect is Effect.NONE
+            and "terminator" not in row.traits
             and not any(result.first_use for result in op.results)
         ):
             block.erase_op(op)

@@ -8,7 +8,7 @@ see them like any use. `inputs` leaves them out.
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr
@@ -24,8 +24,16 @@ from xdsl.irdl.operations import (
     get_accessors_from_op_def,
     traits_def,
 )
-from xdsl.traits import Pure
+from xdsl.traits import (
+    Commutative,
+    ConstantLike,
+    EffectInstance,
+    MemoryEffect,
+    OpTrait,
+    SymbolTable,
+)
 
+from mlirhlo.dialects.effects import NOTHING, TRAITS, WRITES, Effect
 from mlirhlo.dialects.hlo.attributes.annotations import (
     FrontendAttributes,
     Metadata,
@@ -328,8 +336,41 @@ def _row_keys(row: Opcode) -> tuple[str, ...]:
     return tuple(spec.property_name for spec in row.attributes)
 
 
-_SCALAR_OPS = ("bitcast-convert", "constant")
-"""Opcodes that stand in bodies of structured ops and are not elementwise on arrays."""
+class InstructionEffects(MemoryEffect):
+    """Effects of an instruction that its properties decide, or the computations that it calls."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> Set[EffectInstance]:
+        """A write where the instruction, or one that it reaches by calls, has a side effect of its own."""
+        reached: set[str] = set()
+        stack = [cast(Instruction, op)]
+        while stack:
+            current = stack.pop()
+            if _has_own_effect(current):
+                return WRITES
+            for name in current.called_computations:
+                if name not in reached:
+                    reached.add(name)
+                    callee = SymbolTable.lookup_symbol(op, name)
+                    if callee is None:
+                        return WRITES
+                    stack += [i for i in callee.regions[0].block.ops if isinstance(i, Instruction)]
+        return NOTHING
+
+
+def _has_own_effect(op: Instruction) -> bool:
+    row = op.opcode
+    if row.name == "custom-call":
+        return bool_of(op.properties.get("custom_call_has_side_effect"))
+    communicates = row.collective and not row.name.endswith("-id")
+    return row.side_effect or communicates or row.is_end_of_pair
+
+
+def _traits(row: Opcode) -> tuple[OpTrait, ...]:
+    kinds = [Commutative()] if row.commutes else [ConstantLike()] if row.name == "constant" else []
+    if row.effect is Effect.BY_INSTANCE:
+        return (*kinds, InstructionEffects())
+    return (*kinds, *TRAITS[row.effect])
 
 
 def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
@@ -348,8 +389,7 @@ def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
             operands=[("arguments", VarOperandDef(RangeOf(AnyAttr())))],
             results=[("result", ResultDef(AnyAttr()))],
             properties=properties,
-            # As xDSL's passes merge and remove them, in bodies of structured ops above all.
-            traits=traits_def(*[Pure()] if row.elementwise or opcode in _SCALAR_OPS else ()),
+            traits=traits_def(*_traits(row)),
         )
         cls.name = row.op_name
         for key, value in get_accessors_from_op_def(op_def, None).items():

@@ -31,6 +31,11 @@ _OWN: Mapping[str, str] = {
 }
 """Dialects by name, as `module:dialect`; of those that this xDSL has itself, xDSL's is taken."""
 
+_TEXTS: Mapping[str, str] = dict.fromkeys(
+    ("stablehlo", "chlo", "mhlo"), "mlirhlo.formats.stablehlo.within_xdsl"
+)
+"""What reads the pretty forms of dialects whose classes leave that to a package above them."""
+
 _EXTENDED: Mapping[str, str] = {
     "arith": "arith:Arith",
     "gpu": "gpu:GPU",
@@ -45,6 +50,8 @@ def _dialect(target: str) -> Callable[[], Dialect]:
     module, _, name = target.partition(":")
 
     def factory() -> Dialect:
+        if (text := _TEXTS.get(module)) is not None:
+            import_module(text).register()
         found: Dialect = getattr(import_module(f"mlirhlo.dialects.{module}"), name)
         return found
 

@@ -7,10 +7,10 @@ operands and properties; classes are there so that contexts know the ops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from xdsl.ir import Attribute, Operation, OpTraits, SSAValue
 from xdsl.traits import Commutative, ConstantLike, IsTerminator, OpTrait
@@ -18,6 +18,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.effects import TRAITS, Effect, FlaggedEffects
 from mlirhlo.dialects.stablehlo.rows import Operand, OpRow
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
 
 EMPTY: Mapping[str, Attribute] = MappingProxyType({})
 
@@ -27,6 +30,16 @@ class TableOp(Operation):
 
     row: ClassVar[OpRow]
     traits: ClassVar[OpTraits] = OpTraits(lambda: ())
+
+    read_pretty: ClassVar[Callable[[type[TableOp], Parser], Operation] | None] = None
+    """Reads the pretty form in a text that xDSL reads; `formats.stablehlo.within_xdsl` offers it."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        """Reads the pretty form, for xDSL's parser."""
+        if TableOp.read_pretty is None:
+            return super().parse(parser)
+        return cast(Self, TableOp.read_pretty(cls, parser))
 
     @classmethod
     def create(

@@ -31,10 +31,13 @@ _OWN: Mapping[str, str] = {
 }
 """Dialects by name, as `module:dialect`; of those that this xDSL has itself, xDSL's is taken."""
 
-_TEXTS: Mapping[str, str] = dict.fromkeys(
-    ("stablehlo", "chlo", "mhlo"), "mlirhlo.formats.stablehlo.within_xdsl"
+_HLO = ("mlirhlo.analysis.within_xdsl:register_hlo",)
+_STABLEHLO = (
+    "mlirhlo.analysis.within_xdsl:register_stablehlo",
+    "mlirhlo.formats.stablehlo.within_xdsl:register",
 )
-"""What reads the pretty forms of dialects whose classes leave that to a package above them."""
+_OFFERED: Mapping[str, tuple[str, ...]] = {"hlo": _HLO, "stablehlo": _STABLEHLO, "chlo": _STABLEHLO}
+"""What packages above the dialects offer them: constraints, and readers of pretty forms."""
 
 _EXTENDED: Mapping[str, str] = {
     "arith": "arith:Arith",
@@ -50,8 +53,9 @@ def _dialect(target: str) -> Callable[[], Dialect]:
     module, _, name = target.partition(":")
 
     def factory() -> Dialect:
-        if (text := _TEXTS.get(module)) is not None:
-            import_module(text).register()
+        for offered in _OFFERED.get(module, ()):
+            source, _, register = offered.partition(":")
+            getattr(import_module(source), register)()
         found: Dialect = getattr(import_module(f"mlirhlo.dialects.{module}"), name)
         return found
 

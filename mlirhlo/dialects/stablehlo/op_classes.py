@@ -31,15 +31,17 @@ class TableOp(Operation):
     row: ClassVar[OpRow]
     traits: ClassVar[OpTraits] = OpTraits(lambda: ())
 
-    read_pretty: ClassVar[Callable[[type[TableOp], Parser], Operation] | None] = None
+    CHECK: ClassVar[Callable[[TableOp], None] | None] = None
+    """Further rules for xDSL's tools, which raise; `analysis.within_xdsl` offers them."""
+    READ_PRETTY: ClassVar[Callable[[type[TableOp], Parser], Operation] | None] = None
     """Reads the pretty form in a text that xDSL reads; `formats.stablehlo.within_xdsl` offers it."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         """Reads the pretty form, for xDSL's parser."""
-        if TableOp.read_pretty is None:
+        if TableOp.READ_PRETTY is None:
             return super().parse(parser)
-        return cast(Self, TableOp.read_pretty(cls, parser))
+        return cast(Self, TableOp.READ_PRETTY(cls, parser))
 
     @classmethod
     def create(
@@ -76,6 +78,8 @@ class TableOp(Operation):
         for property_ in self.row.properties:
             if property_.is_required and property_.name not in self.properties:
                 raise VerifyException(f"{self.row.name} needs '{property_.name}'")
+        if TableOp.CHECK is not None:
+            TableOp.CHECK(self)
 
     def __getattr__(self, name: str) -> Any:
         row = type(self).row

@@ -62,4 +62,4 @@ def parse(cls: type[TableOp], parser: Parser) -> Operation:
 
 def register() -> None:
     """Lets xDSL's parsers read the ops of the tables."""
-    TableOp.read_pretty = parse
+    TableOp.READ_PRETTY = parse

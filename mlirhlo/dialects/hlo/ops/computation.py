@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -54,6 +54,9 @@ class ComputationOp(IRDLOperation):
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
 
     __hash__ = object.__hash__
+
+    CHECK: ClassVar[Callable[[ComputationOp], None] | None] = None
+    """Further rules for xDSL's tools, which raise; `analysis.within_xdsl` offers them."""
 
     def __init__(
         self,
@@ -148,6 +151,8 @@ class ComputationOp(IRDLOperation):
         order = ints(self.storage_order)
         if order and sorted(order) != list(range(len(order))):
             raise VerifyException("storage_order is not a permutation")
+        if ComputationOp.CHECK is not None:
+            ComputationOp.CHECK(self)
 
 
 @irdl_op_definition

@@ -36,7 +36,7 @@ _NO_VALUES: SSAValues[SSAValue] = SSAValues(())
 _NO_RESULTS: SSAValues[OpResult] = SSAValues(())
 
 # xDSL's say `id(self)` in Python, an object's own does so without a call. Tables by values are everywhere.
-for _node in (SSAValue, Operation, IRDLOperation, Block, Region):
+for _node in (SSAValue, Operation, IRDLOperation):
     setattr(_node, "__hash__", object.__hash__)  # noqa: B010 - no type checker lets a method be set
 
 

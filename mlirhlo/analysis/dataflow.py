@@ -32,6 +32,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.dialects.hlo.table import OPCODES
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 Position: TypeAlias = tuple[Instruction, ShapeIndex]
@@ -40,7 +41,7 @@ Value: TypeAlias = Position
 Use: TypeAlias = tuple[Instruction, int, ShapeIndex]
 """Instruction, operand number, shape index in the operand."""
 
-FORWARDS = frozenset({"bitcast", "domain", "opt-barrier", "optimization-barrier", "add-dependency"})
+FORWARDS = frozenset(name for name, row in OPCODES.items() if row.forwards)
 """Opcodes whose result is their first operand."""
 
 HANDING_ON = frozenset(

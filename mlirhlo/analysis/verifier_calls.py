@@ -23,11 +23,6 @@ declare(
     c7="fused computations do not send, receive, feed or start anything",
 )
 
-_NOT_FUSED = frozenset(
-    {"infeed", "outfeed", "send", "send-done", "recv", "recv-done", "async-start", "async-update",
-     "async-done", "copy-start", "copy-done"}
-)  # fmt: skip
-
 
 def unknown_callees(op: Instruction, known: CallGraph, report: Report) -> bool:
     """Whether `op` calls a computation that is not in the module; reports it."""
@@ -84,7 +79,8 @@ def check_calls(module: ModuleOp, graph: CallGraph, report: Report) -> None:
 
 def _check_fused(computation: ComputationOp, report: Report) -> None:
     for op in computation.instructions:
-        if op.opcode.name in _NOT_FUSED:  # call_graph_c7
+        row = op.opcode
+        if row.transfers or (row.is_asynchronous and not row.collective):  # call_graph_c7
             report.add(
                 CALLS,
                 "call_graph_c7",

@@ -15,9 +15,6 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.cloning import clone_computation
 
-_TRIVIAL = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast"})
-"""Opcodes that compute nothing."""
-
 
 def candidates(module: HloModule) -> Iterator[Instruction]:
     """The instructions worth looking at alone: those of the entry and of the computations that run
@@ -33,7 +30,7 @@ def candidates(module: HloModule) -> Iterator[Instruction]:
         for op in by_name[name].instructions:
             if op.opcode.name in ("while", "conditional", "call", "async-start"):
                 ahead += op.called_computations
-            elif op.opcode.name not in _TRIVIAL:
+            elif not op.opcode.free:
                 yield op
 
 

@@ -43,7 +43,6 @@ _PRINTED = 10
 _SCALARS = (3, 1, 4, 2, 6, 5)
 _MAX_COUNT = 1000
 
-_RANDOM = frozenset({"rng", "rng-get-and-update-state", "infeed", "recv", "recv-done"})
 _UNDEFINED = frozenset({"AllocateBuffer", "CreateBuffer"})
 """Targets of custom calls whose results are whatever memory holds."""
 
@@ -347,7 +346,7 @@ def _incomparable(text: str) -> str:
     except HloError as problem:
         return str(problem.diagnostics[0]).split("\n")[0]
     for op in view.instructions:
-        if op.opcode.name in _RANDOM:
+        if op.opcode.varies:
             return f"%{op.instruction_name} ({op.opcode.name}) gives what the machine gives"
         if getattr(op, "custom_call_target", None) in _UNDEFINED:
             return f"%{op.instruction_name} gives memory that nothing has written"

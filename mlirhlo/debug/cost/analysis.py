@@ -30,17 +30,14 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.order import instruction_list
+from mlirhlo.dialects.hlo.table import Opcode
 
-_NO_TIME = frozenset(
-    {
-        *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "domain"),
-        *("add-dependency", "opt-barrier", "optimization-barrier", "partition-id", "replica-id"),
-        *("async-update", "async-done", "copy-done", "all-reduce-done", "all-gather-done"),
-        *("collective-permute-done", "send-done", "recv-done"),
-    }
-)
-"""Opcodes that are no kernels."""
 _NONE = Duration(0.0, "launch")
+
+
+def _is_kernel(row: Opcode) -> bool:
+    """Whether it takes time of its own: what ends an asynchronous pair takes the time of its start."""
+    return not row.free and not row.name.endswith(("-id", "-done", "-update"))
 
 
 def estimate(module: ModuleOp, target: Chip) -> CostReport:
@@ -134,8 +131,7 @@ class _Estimate:
         return self.durations[op].nanoseconds
 
     def _duration(self, op: Instruction) -> Duration:
-        name = op.opcode.name
-        if name in _NO_TIME:
+        if not _is_kernel(op.opcode):
             return _NONE
         if callees := self._callees(op):
             times = [self.runs[c].total * n for c, n in callees if c in self.runs]

@@ -18,10 +18,6 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, leaves
 
 _PRODUCTS = frozenset({"dot", "convolution", "ragged-dot", "scaled-dot"})
-_FREE = frozenset(
-    {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "reshape", "after-all", "iota", "broadcast"}
-)  # fmt: skip
-"""Opcodes that compute nothing inside a kernel."""
 _FUNCTIONS: Mapping[str, str] = {
     **dict.fromkeys(("exponential", "exponential-minus-one", "log", "log-plus-one"), "exponential"),
     **dict.fromkeys(("logistic", "tanh"), "exponential"),
@@ -78,7 +74,7 @@ def kernel_work(
     kinds = defaultdict[str, float](float)
     for inner in inside:
         name = inner.opcode.name
-        if name in _FREE:
+        if inner.opcode.free or name in ("reshape", "iota", "broadcast"):
             continue
         known = counts.get(inner, Counts())
         flops = max(known.get(FLOPS), 0.0)

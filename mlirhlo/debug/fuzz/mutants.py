@@ -76,7 +76,6 @@ MAX_ELEMENTS = 1 << 16
 """Modules that hold larger arrays are not run."""
 OUR_FAULTS = {"HLO0433", "HLO0434", "HLO0441", "HLO0512", "HLO0901"}
 """Codes that say that this project is at fault."""
-_RANDOM = {"rng", "rng-get-and-update-state", "infeed", "recv", "recv-done"}
 
 _OPCODE = re.compile(r"[a-z][a-z-]*")
 _KINDS: Sequence[tuple[Callable[[str], Any], Sequence[str]]] = (
@@ -275,7 +274,7 @@ def _constraint(message: str) -> str:
 def _may_run(module: HloModule) -> bool:
     total = 0
     for op in module.instructions:
-        if op.opcode.name in _RANDOM or op.opcode.collective:
+        if op.opcode.varies or op.opcode.collective:
             return False
         if isinstance(op, CustomCallOp) and op.custom_call_target == "tpu_custom_call":
             return False  # made-up indices lead out of arrays

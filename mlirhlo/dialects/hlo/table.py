@@ -110,6 +110,12 @@ class Opcode:
     """Whether every element of the result is an element of an operand, bit for bit."""
     free: bool = False
     """Whether it takes no code: the result stands for an operand, its parts, or something that is there anyway."""
+    forwards: bool = False
+    """Whether the result is the first operand, in the same memory."""
+    transfers: bool = False
+    """Whether it exchanges data with the host or another program while the module runs."""
+    varies: bool = False
+    """Whether the result depends on more than the operands: on a state, or on what comes from outside."""
     element_ns: float = PLAIN_NS
     """Time that an element of an elementwise opcode takes in vectors of floats, measured on CPUs."""
     is_root: bool = False
@@ -152,13 +158,13 @@ class Opcode:
         """What it affects beside its result. A parameter stays because it belongs to the signature."""
         if self.side_effect or self.name == "parameter":
             return Effect.WRITE
-        depends = self.is_end_of_pair or self.name == "custom-call"
+        depends = self.is_asynchronous or self.name == "custom-call"
         depends |= self.collective and not self.name.endswith("-id")
         depends |= any(spec.kind.names_computations for spec in self.attributes)
         return Effect.BY_INSTANCE if depends else Effect.NONE
 
     @property
-    def is_end_of_pair(self) -> bool:
+    def is_asynchronous(self) -> bool:
         """Begins, goes on with or ends what runs aside."""
         return self.name.endswith(("-start", "-update", "-done"))
 
@@ -412,7 +418,13 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
 )
 
 DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
-    Opcode("bitcast", 1, free=True, summary="the same bytes under another shape and layout"),
+    Opcode(
+        "bitcast",
+        1,
+        free=True,
+        forwards=True,
+        summary="the same bytes under another shape and layout",
+    ),
     Opcode(
         "bitcast-convert",
         1,
@@ -806,6 +818,7 @@ CONTROL_FLOW_ROWS: tuple[Opcode, ...] = (
         infers=True,
         moves=True,
         free=True,
+        forwards=True,
         summary="its operand, which no pass may look through",
     ),
     Opcode(
@@ -835,6 +848,7 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         declared_shape=DeclaredShape.INFERRED,
         moves=True,
         free=True,
+        forwards=True,
         summary="its first operand, after its second",
     ),
     Opcode(
@@ -878,6 +892,7 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         infers=True,
         moves=True,
         free=True,
+        forwards=True,
         summary="its operand, between two shardings",
     ),
     Opcode(
@@ -886,6 +901,8 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         (_a("infeed_config", k.BYTES),),
         side_effect=True,
         declared_shape=DeclaredShape.DATA,
+        transfers=True,
+        varies=True,
         summary="a value from the host's queue, and a token",
     ),
     Opcode(
@@ -894,6 +911,7 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         (_a("outfeed_shape", k.SHAPE, always=True), _a("outfeed_config", k.BYTES)),
         side_effect=True,
         declared_shape=DeclaredShape.INFERRED,
+        transfers=True,
         summary="puts a value into the host's queue",
     ),
     Opcode(
@@ -902,6 +920,8 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         (_CHANNEL, _HOST),
         side_effect=True,
         declared_shape=DeclaredShape.DATA,
+        transfers=True,
+        varies=True,
         summary="starts receiving from a channel",
     ),
     Opcode(
@@ -910,6 +930,8 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         (_CHANNEL, _HOST),
         side_effect=True,
         declared_shape=DeclaredShape.INFERRED,
+        transfers=True,
+        varies=True,
         summary="received data, and a token",
     ),
     Opcode(
@@ -918,6 +940,7 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         (_CHANNEL, _HOST),
         side_effect=True,
         declared_shape=DeclaredShape.INFERRED,
+        transfers=True,
         summary="starts sending to a channel",
     ),
     Opcode(
@@ -926,6 +949,7 @@ TOKEN_ROWS: tuple[Opcode, ...] = (
         (_CHANNEL, _HOST),
         side_effect=True,
         declared_shape=DeclaredShape.INFERRED,
+        transfers=True,
         summary="a token after the send",
     ),
 )
@@ -936,6 +960,7 @@ RANDOM_ROWS: tuple[Opcode, ...] = (
         Arity.ANY,
         (_a("distribution", k.DISTRIBUTION, required=True),),
         side_effect=True,
+        varies=True,
         summary="random numbers between or around its operands",
     ),
     Opcode(
@@ -949,6 +974,7 @@ RANDOM_ROWS: tuple[Opcode, ...] = (
         0,
         (_a("delta", k.INTEGER, required=True),),
         side_effect=True,
+        varies=True,
         summary="the module's random state, moved on by delta",
     ),
 )

@@ -47,9 +47,6 @@ OF_THE_HOST = frozenset(
 )
 """Opcodes of the host: they need values of other devices, as NCCL does, or keep a state between runs."""
 
-WITH_HOST = frozenset({"infeed", "outfeed", "recv", "recv-done", "send", "send-done"})
-"""Opcodes that exchange data with the host while a program runs."""
-
 
 @dataclass
 class GpuPlan(Plan):
@@ -126,7 +123,7 @@ class _GpuPlanner(Planner[GpuKernel]):
             if problem.code != "HLO0790":
                 raise problem.at(place_of(op)) from None
             why = problem.diagnostics[0].message
-            if op.opcode.name in WITH_HOST:
+            if op.opcode.transfers:
                 why = "the host hands over no data while a program runs"
             message = f"`{op.opcode.name}` %{op.instruction_name} has no GPU code: {why}"
             raise error("HLO0802", message, place_of(op), help=_ELSEWHERE) from None

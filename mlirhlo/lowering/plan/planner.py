@@ -62,8 +62,6 @@ from mlirhlo.lowering.plan.steps import (
 )
 from mlirhlo.nesting import Walk, walked
 
-_SAME = frozenset({"opt-barrier", "optimization-barrier", "after-all", "domain", "add-dependency"})
-"""Instructions whose value is their first operand's."""
 _MAY_STAY = frozenset({"bitcast-convert", "copy", "reshape"})
 """Instructions that may leave the bytes where they are."""
 
@@ -309,7 +307,7 @@ class Planner(Generic[KernelT]):
             callee = self.computations[op.to_apply]
             return self._called(callee, op, operands, op.shape, steps)
         name = op.opcode.name
-        if name in _SAME:
+        if name == "after-all" or (op.opcode.forwards and name != "bitcast"):
             return operands[0] if operands else ()
         if name == "copy" and isinstance(op.shape, TupleShape):
             # Nothing changes an operand, so that its copy may be itself.

@@ -363,7 +363,7 @@ def _has_own_effect(op: Instruction) -> bool:
     if row.name == "custom-call":
         return bool_of(op.properties.get("custom_call_has_side_effect"))
     communicates = row.collective and not row.name.endswith("-id")
-    return row.side_effect or communicates or row.is_end_of_pair
+    return row.side_effect or communicates or row.is_asynchronous
 
 
 def _traits(row: Opcode) -> tuple[OpTrait, ...]:

@@ -23,7 +23,7 @@ from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 
 
-def _is_free(op: Instruction) -> bool:
+def is_free(op: Instruction) -> bool:
     """Whether its value is where an operand's, or nobody's, memory is."""
     return op.opcode.free or op.opcode.name == "reshape"
 
@@ -39,7 +39,7 @@ def shape_bytes(shape: Shape) -> int:
 
 def made_bytes(op: Instruction) -> int:
     """Bytes that an instruction's result needs of its own."""
-    return 0 if _is_free(op) else shape_bytes(op.shape)
+    return 0 if is_free(op) else shape_bytes(op.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def lives(
         read = tuple(dict.fromkeys(s for v in op.inputs for s in sources[v]))
         for source in read:
             last[source] = position
-        sources[op.output] = read if _is_free(op) else (op,)
+        sources[op.output] = read if is_free(op) else (op,)
     for source in sources[root.output]:
         last[source] = len(order)
     dying: list[int] = [0] * (len(order) + 1)
@@ -138,8 +138,8 @@ def greedy(
     for op in instructions:
         read = [s for o in dict.fromkeys(_data(op)) for s in sources[o]]
         own = tuple(dict.fromkeys(read))
-        sources[op] = own if _is_free(op) else (op,)
-        if not _is_free(op):
+        sources[op] = own if is_free(op) else (op,)
+        if not is_free(op):
             for source in own:
                 readers.setdefault(source, []).append(op)
         before = dict.fromkeys(_operands(op))

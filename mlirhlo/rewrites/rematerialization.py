@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirhlo.analysis.effects import SideEffects
-from mlirhlo.analysis.schedules import FREE, Lives, lives, made_bytes, schedules
+from mlirhlo.analysis.schedules import Lives, is_free, lives, made_bytes, schedules
 from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
@@ -124,7 +124,7 @@ class _Computation:
         readers: list[Instruction] = []
         for use in value.output.uses:
             reader = use.operation
-            if not isinstance(reader, Instruction) or reader.opcode.name in FREE:
+            if not isinstance(reader, Instruction) or is_free(reader):
                 return None  # the root, or one that hands it on: it has to be where it was
             at = self.place[reader]
             if at == peak:
@@ -173,7 +173,7 @@ class _Computation:
                 return False
         return not (
             name in _KEPT
-            or name in FREE
+            or is_free(op)
             or name.endswith(("-start", "-done", "-update"))
             or op.control_predecessors
             or self.effects.of_instruction(op)

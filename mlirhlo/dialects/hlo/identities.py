@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.table import Extreme, Opcode
 
@@ -46,5 +48,6 @@ def _extreme_of_floats(which: Extreme, type_: PrimitiveType) -> float:
         return float("-inf") if which is Extreme.LEAST else float("inf")
     import ml_dtypes
 
-    info = ml_dtypes.finfo(type_.dtype)
+    about: Any = ml_dtypes
+    info = about.finfo(type_.dtype)
     return float(info.min if which is Extreme.LEAST else info.max)

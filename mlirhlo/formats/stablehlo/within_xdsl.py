@@ -2,6 +2,8 @@
 
 `foreign.Bridge` is the other direction: ops of xDSL in a text that the reader reads.
 """
+# xDSL lets an op neither know the dialects around it nor go on at another position.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 

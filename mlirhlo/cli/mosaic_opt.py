@@ -91,6 +91,11 @@ def _run_stages(module: ModuleOp, options: Options, xla: DebugOptions) -> None:
     folder = xla.xla_mosaic_dump_to
     if not (options.stop_after or options.start_after or folder):
         return
+    from mlirhlo.formats.mosaic.stable import is_for_gpus
+
+    if is_for_gpus(module):
+        _dump_for_gpus(module, options, folder)
+        return
     from mlirhlo.mosaic.pipeline import StageDump, dump_stages, run_pipeline
     from mlirhlo.mosaic.pipeline.dumps import kernel_name
 
@@ -107,6 +112,19 @@ def _run_stages(module: ModuleOp, options: Options, xla: DebugOptions) -> None:
         observe=dump,
         generation=generation,
     )
+
+
+def _dump_for_gpus(module: ModuleOp, options: Options, folder: str) -> None:
+    """Writes the module, LLVM assembly and PTX of a kernel for GPUs."""
+    if options.stop_after or options.start_after:
+        raise usage_error(
+            "a kernel for GPUs has no stages of the TPU compiler",
+            help="--xla_mosaic_dump_to=FOLDER writes its LLVM assembly and PTX",
+        )
+    from mlirhlo.mosaic.gpu.host import imported
+
+    kernel = imported(module)
+    kernel.dump(folder, kernel.default_gpu)
 
 
 def _check(module: ModuleOp, options: Options) -> None:

@@ -1,4 +1,4 @@
-"""Stages of the kernels inside a program: a context of files for every `tpu_custom_call`.
+"""Stages of the kernels inside a program: a context of files for every `tpu_custom_call` and `mosaic_gpu_v2`.
 
 Source: mosaic reference, "The pass pipeline and its dumps": one context a call of the module that is
 compiled, whether or not two calls have one body.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.debug.options import DebugOptions
 
-TARGET = "tpu_custom_call"
+TARGET, GPU_TARGET = "tpu_custom_call", "mosaic_gpu_v2"
 _NUMBER = re.compile(r"\.\d+\Z")
 
 
@@ -34,7 +34,7 @@ def dump_kernels(module: ModuleOp, options: DebugOptions) -> None:
     calls = [
         op
         for op in HloModule(module).instructions_of(CustomCallOp)
-        if cast(CustomCallOp, op).custom_call_target == TARGET
+        if cast(CustomCallOp, op).custom_call_target in (TARGET, GPU_TARGET)
     ]
     if not calls:
         return
@@ -45,6 +45,11 @@ def dump_kernels(module: ModuleOp, options: DebugOptions) -> None:
 
     for call in calls:
         title = _NUMBER.sub("", call.instruction_name or "")
+        if cast(CustomCallOp, call).custom_call_target == GPU_TARGET:
+            from mlirhlo.mosaic.gpu.custom_call import kernel_of
+
+            kernel_of(cast(CustomCallOp, call)).dump(folder)
+            continue
         config = config_of(options_of(call), title or "kernel")
         kernel = read_kernel(config.body, f"<kernel {title}>")
         dump_stages(

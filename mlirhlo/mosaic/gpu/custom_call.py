@@ -30,6 +30,16 @@ def mosaic_gpu_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Va
     cannot be read, HLO0758 for one that has no code, and what the simulator finds wrong.
     """
     del frame
+    kernel = kernel_of(op)
+    stated = [(*one.shape, one.dtype) for one in kernel.inputs]
+    if stated != [(*one.shape, one.dtype) for one in inputs]:
+        raise unfit(op, f"its kernel takes {len(stated)} arrays of other shapes or types")
+    results = kernel.run(*inputs, gpu="h100", aliases=aliases_of(op))
+    return tuple(results) if isinstance(op.shape, TupleShape) else results[0]
+
+
+def kernel_of(op: CustomCallOp) -> GpuKernel:
+    """The kernel of a call. Raises `HloError` HLO0355, HLO0700, HLO0758."""
     shape = op.shape
     parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
     if not all(isinstance(part, ArrayShape) for part in parts):
@@ -38,9 +48,4 @@ def mosaic_gpu_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Va
     if not isinstance(body, bytes | str):
         raise unfit(op, "its backend_config has no module")
     data = body if isinstance(body, bytes) else body.encode()
-    kernel = _kernel(data, op.instruction_name or "kernel", len(parts))
-    stated = [(*one.shape, one.dtype) for one in kernel.inputs]
-    if stated != [(*one.shape, one.dtype) for one in inputs]:
-        raise unfit(op, f"its kernel takes {len(stated)} arrays of other shapes or types")
-    results = kernel.run(*inputs, gpu="h100", aliases=aliases_of(op))
-    return tuple(results) if isinstance(shape, TupleShape) else results[0]
+    return _kernel(data, op.instruction_name or "kernel", len(parts))

@@ -74,20 +74,42 @@ class _Cell:
 
 
 def imported(module: ModuleOp, *, results: int = 1) -> GpuKernel:
-    """The kernel of a module that JAX wrote; the last `results` of its arrays are results.
+    """The kernel of a module that JAX wrote, or `GpuKernel.as_text`; the last `results` of its arrays are results.
 
     Raises `HloError` HLO0700 for a module that launches nothing, HLO0758 for a launch that is not known.
     """
+    own = _own(module, results)
+    if own is not None:
+        return own
     module = module.clone()
     launch = next((op for op in module.walk() if op.name == "gpu.launch"), None)
     if launch is None:
         raise error(
             "HLO0700",
             "the module launches no kernel",
-            help="a module of JAX has one gpu.launch; one of mlirhlo.mosaic.gpu is run by its kernel",
+            help="a module of JAX has one gpu.launch",
         )
     host = _Host(launch)
     return host.kernel(module, results)
+
+
+def _own(module: ModuleOp, results: int) -> GpuKernel | None:
+    """The kernel of a module as the language writes it; None for others."""
+    function = next((op for op in module.ops if "mosaic_gpu.cluster_shape" in op.attributes), None)
+    if function is None:
+        return None
+    numbers = {
+        word: integers_of(function, f"mosaic_gpu.{word}") or ()
+        for word in ("grid", "cluster", "cluster_shape", "threads")
+    }
+    grid = (numbers["grid"][0] // numbers["cluster"][0],)
+    launch = Launch(
+        grid, cluster=numbers["cluster_shape"], num_threads=numbers["threads"][0] // 128
+    )
+    types: list[Any] = [argument.type for argument in function.regions[0].blocks[0].args]
+    structs = [ShapeDtypeStruct(t.get_shape(), dtype_in(t.element_type)) for t in types]
+    name, count = cast(Any, function.properties["sym_name"]).data, len(structs) - results
+    return GpuKernel(module, name, tuple(structs[:count]), tuple(structs[count:]), launch)
 
 
 class _Host:

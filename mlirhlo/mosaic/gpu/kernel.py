@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -118,6 +119,11 @@ class GpuKernel:
         return function.regions[0].blocks[0]
 
     @property
+    def default_gpu(self) -> str:
+        """A device that has what the kernel uses."""
+        return "b200" if any("tmem" in op.name for op in self.body.walk()) else "h100"
+
+    @property
     def is_of_threads(self) -> bool:
         """Whether it is written for single threads, as JAX lowers kernels, not for warp groups."""
         return not any(op.name.startswith("mosaic_gpu.") for op in self.body.walk())
@@ -141,6 +147,10 @@ class GpuKernel:
         """Writes the stages: the module, LLVM assembly, PTX. Raises `HloError` HLO0752 where it cannot."""
         code = self.compiled(gpu)
         texts = {"0.mosaic_gpu.mlir": self.as_text(), "1.ll": code.llvm, "2.ptx": code.ptx}
+        if directory == "-":
+            for stage, text in texts.items():
+                sys.stdout.write(f"*** {self.name}.{stage} ***\n{text}\n")
+            return ()
         written = tuple(Path(directory, f"{self.name}.{stage}") for stage in texts)
         try:
             Path(directory).mkdir(parents=True, exist_ok=True)

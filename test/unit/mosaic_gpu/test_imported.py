@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support import DATA, SHARED, needs_shared
+from unit.mosaic_gpu.gpu_kernels import CASES
 
 import mlirhlo
+from mlirhlo.cli.hlo_opt import main as hlo_opt
+from mlirhlo.cli.mosaic_opt import main as mosaic_opt
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.mosaic import print_kernel
 from mlirhlo.lowering.gpu.devices import device
@@ -160,6 +164,26 @@ def test_the_sample_s_lowered_ptx_computes_what_theirs_does(stage: str) -> None:
     tile = np.s_[:128, :128]
     assert np.array_equal(theirs[tile], run.results[0][tile])
     near(kernel.interpret(a, b)[0][tile], theirs[tile])
+
+
+def test_modules_of_the_language_are_read_back() -> None:
+    case = CASES["cluster_sums"]()
+    kernel = case.call.lower(*case.arrays)
+    again = imported(read_kernel(kernel.as_text().encode(), "k.mlir"))
+    assert again.ptx() == kernel.ptx()
+    assert np.array_equal(again.interpret(*case.arrays)[0], kernel.interpret(*case.arrays)[0])
+
+
+def test_stages_are_dumped_by_the_tools(tmp_path: Path, capsys: Any) -> None:
+    stages = ["0.mosaic_gpu.mlir", "1.ll", "2.ptx"]
+    flag = f"--xla_mosaic_dump_to={tmp_path}"
+    assert not mosaic_opt([flag, str(FOLDER / "add_one.mlir"), "-o", str(tmp_path / "o.mlir")])
+    program = DATA / "mosaic" / "gpu" / "two_warp_groups.hlo"
+    assert not hlo_opt([flag, str(program), "--passes=dce", "-o", str(tmp_path / "o.hlo")])
+    names = sorted(path.name for path in tmp_path.iterdir() if path.stem != "o")
+    assert names == [f"{kernel}.{stage}" for kernel in ("add_one", "body") for stage in stages]
+    assert mosaic_opt(["--stop-after=all", str(FOLDER / "add_one.mlir")]) == 2
+    assert "no stages of the TPU" in capsys.readouterr().err
 
 
 def test_modules_that_launch_nothing_are_refused() -> None:

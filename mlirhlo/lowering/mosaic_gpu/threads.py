@@ -33,8 +33,8 @@ from mlirhlo.lowering.gpu.nvvm import KernelLowering, dynamic_shared
 from mlirhlo.lowering.gpu.nvvm_inline import assembly
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.loops_to_llvm.convert import Handler
+from mlirhlo.lowering.mosaic_gpu.elementwise import MATH
 from mlirhlo.lowering.mosaic_gpu.threads_nvvm import INSTRUCTIONS
-from mlirhlo.lowering.mosaic_gpu.writer import MATH
 from mlirhlo.mosaic.attributes import integer_of, integers_of, string_of
 from mlirhlo.mosaic.target.places import source_place
 

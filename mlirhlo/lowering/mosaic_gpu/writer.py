@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects import memref, scf
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
-    DenseIntOrFPElementsAttr,
-    Float32Type,
     IntegerAttr,
-    IntegerType,
     MemRefType,
-    VectorType,
     f32,
     i32,
 )
@@ -24,12 +19,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.gpu import SHARED
 from mlirhlo.dialects.interned import integer32, string
-from mlirhlo.dialects.mosaic_gpu.attributes import BarrierType, SwizzleAttr
 from mlirhlo.dialects.nvvm import BarrierOp, InlinePtxOp
-from mlirhlo.dialects.quick import append, create_op, new_block, region_of
+from mlirhlo.dialects.quick import append, create_op
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.gpu.builder import KernelBuilder, in_space
-from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.mosaic_gpu.fragments import (
     COLUMN,
     FLAT,
@@ -40,31 +33,13 @@ from mlirhlo.lowering.mosaic_gpu.fragments import (
     Fragment,
     Layouts,
     offsets,
-    reduced_dims,
-    spread_of,
-    squeezed,
 )
 from mlirhlo.lowering.mosaic_gpu.places import Place
-from mlirhlo.mosaic.attributes import integer_of, integers_of
+from mlirhlo.mosaic.attributes import integers_of
 from mlirhlo.mosaic.interpreter.memory import dtype_in
 from mlirhlo.mosaic.target.places import source_place
 
 WARP, GROUP = 32, 128
-MATH: Mapping[str, str] = {
-    "math.exp": "exponential",
-    "math.expm1": "exponential-minus-one",
-    "math.log": "log",
-    "math.log1p": "log-plus-one",
-    "math.tanh": "tanh",
-    "math.erf": "erf",
-    "math.sin": "sine",
-    "math.cos": "cosine",
-    "math.tan": "tan",
-    "math.atan2": "atan2",
-    "math.powf": "power",
-    "math.cbrt": "cbrt",
-}
-"""Functions of floats, by the names that `element_math` has for them."""
 
 
 def bytes_of(element: Attribute) -> int:
@@ -147,13 +122,14 @@ class Writer:
 
     def op(self, op: Operation) -> None:
         """Writes one operation."""
+        from mlirhlo.lowering.mosaic_gpu.elementwise import elementwise
         from mlirhlo.lowering.mosaic_gpu.operations import OPERATIONS
 
         found = OPERATIONS.get(op.name)
         if found is not None:
             made = found(self, op)
         elif op.name.startswith(("arith.", "math.")):
-            made = [self.elementwise(op)]
+            made = [elementwise(self, op)]
         else:
             raise unfit(f"{op.name} has no code for GPUs")
         for result, value in zip(op.results, made or (), strict=False):
@@ -261,73 +237,6 @@ class Writer:
             found.append(self.b.rem(number, size))
             number = self.b.div(number, size)
         return tuple(reversed(found))
-
-    def elementwise(self, op: Operation) -> Any:
-        """An operation on each element."""
-        result = op.results[0]
-        if op.name == "arith.constant":
-            return self._constant(op)
-        if not isinstance(result.type, VectorType):
-            return self.scalar(op, [self.values[v] for v in op.operands], result.type)
-        layout = self.layout(result)
-        operands = [
-            self.fragment(v, layout) if isinstance(v.type, VectorType) else self.values[v]
-            for v in op.operands
-        ]
-        given = [self.values[v] for v in op.operands]
-        if all(v.layout == SPLAT for v in given if isinstance(v, Fragment)):
-            layout, operands = SPLAT, given
-        type_ = cast(Any, op).results[0].type
-        element = type_.element_type
-        count = len(next(v for v in operands if isinstance(v, Fragment)).registers)
-        registers = [
-            self.scalar(
-                op, [v.registers[n] if isinstance(v, Fragment) else v for v in operands], element
-            )
-            for n in range(count)
-        ]
-        return Fragment(squeezed(type_), layout, registers, element)
-
-    def _constant(self, op: Operation) -> Any:
-        value: Any = op.properties["value"]
-        type_: Any = op.results[0].type
-        if not isinstance(type_, VectorType):
-            return self.b.constant(_number(value), INDEX if type_ == INDEX else type_)
-        element: Any = cast(Any, type_).element_type
-        register = self.b.constant(_number(value), element)
-        return Fragment(squeezed(type_), SPLAT, [register], element)
-
-    def scalar(self, op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> SSAValue:
-        """One element of an operation."""
-        b = self.b
-        name = MATH.get(op.name)
-        if name is not None:
-            if isinstance(type_, Float32Type):
-                return FUNCTIONS[name](b, *operands)
-            raise unfit(f"{op.name} of {type_}", "compute in f32 and cast")
-        match op.name:
-            case "math.rsqrt":
-                from xdsl.dialects.math import SqrtOp
-
-                return b.divf(b.constant(1.0, type_), b.emit(SqrtOp, operands, type_))
-            case "arith.floordivsi":
-                return self._floor_divided(operands)
-            case _:
-                return b.emit(type(op), operands, type_, dict(op.properties))
-
-    def _floor_divided(self, operands: Sequence[SSAValue]) -> SSAValue:
-        from xdsl.dialects import arith
-
-        b = self.b
-        x, y = operands
-        quotient, rest = (
-            b.emit(arith.DivSIOp, (x, y), x.type),
-            b.emit(arith.RemSIOp, (x, y), x.type),
-        )
-        zero = b.constant(0, x.type)
-        differs = b.xori(b.cmpi("slt", rest, zero), b.cmpi("slt", y, zero))
-        is_less = b.andi(b.cmpi("ne", rest, zero), differs)
-        return b.select(is_less, b.subi(quotient, b.constant(1, x.type)), quotient)
 
     # ---------------------------------------------------------------- memory
 
@@ -450,23 +359,6 @@ class _Shifted:
         return cast(Index, b.add(self.place.linear(index, b), self.first))
 
 
-def _number(value: Any) -> Any:
-    from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
-
-    if isinstance(value, DenseAttr):
-        return array_of(value).reshape(-1)[0].item()
-    if isinstance(value, DenseIntOrFPElementsAttr):
-        return next(iter(cast(Any, value).iter_values()))
-    number = value.value.data
-    if isinstance(value, IntegerAttr) and cast(Any, value).type == IntegerType(1):
-        return bool(number)
-    return number
-
-
 def unfit(message: str, help: str | None = None) -> HloError:
     """HLO0758."""
     return error("HLO0758", message, help=help)
-
-
-__all__ = ["DYNAMIC_INDEX", "BarrierType", "Callable", "Mapping", "SwizzleAttr", "Writer"]
-_USED = (scf, new_block, region_of, integer_of, reduced_dims, spread_of)

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlirhlo.mosaic.gpu.faults import LACKING, not_here
 from mlirhlo.mosaic.gpu.host import imported
-from mlirhlo.mosaic.gpu.kernel import GpuKernel, GpuKernelCall, kernel
+from mlirhlo.mosaic.gpu.kernel import GpuKernelCall, kernel
 from mlirhlo.mosaic.gpu.layouts import Layout, Replicated, Tiling, layout_cast
 from mlirhlo.mosaic.gpu.memory import (
     Barrier,
@@ -23,6 +23,7 @@ from mlirhlo.mosaic.gpu.memory import (
     TilingTransform,
     WGMMAAccumulatorRef,
 )
+from mlirhlo.mosaic.gpu.module import GpuKernel
 from mlirhlo.mosaic.gpu.pipeline import (
     BlockSpec,
     NDLoopInfo,

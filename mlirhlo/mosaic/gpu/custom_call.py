@@ -11,7 +11,7 @@ from mlirhlo.interp.custom_calls import options_of, unfit
 from mlirhlo.mosaic.custom_call import aliases_of
 from mlirhlo.mosaic.decode import read_kernel
 from mlirhlo.mosaic.gpu.host import imported
-from mlirhlo.mosaic.gpu.kernel import GpuKernel
+from mlirhlo.mosaic.gpu.module import GpuKernel
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp

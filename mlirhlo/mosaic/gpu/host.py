@@ -28,7 +28,7 @@ from mlirhlo.dialects.quick import create_op
 from mlirhlo.dialects.tpu.op_classes import class_of, groups
 from mlirhlo.dialects.tpu.table import ROWS
 from mlirhlo.mosaic.attributes import integer_of, integers_of
-from mlirhlo.mosaic.gpu.kernel import GpuKernel, Launch
+from mlirhlo.mosaic.gpu.module import GpuKernel, Launch
 from mlirhlo.mosaic.interpreter.memory import dtype_in
 from mlirhlo.mosaic.language.specs import ShapeDtypeStruct
 from mlirhlo.mosaic.language.trace import attribute, ints

@@ -117,8 +117,8 @@ class Layouts:
         if name.startswith(("arith.", "math.")):
             self._unite([*op.operands, *op.results])
         elif name == "mosaic_gpu.optimization_barrier":
-            for row in zip(op.operands, op.results, strict=True):
-                self._unite(row)
+            for pair in zip(op.operands, op.results, strict=True):
+                self._unite(pair)
         elif name == "vector.shape_cast" or (
             name in ("vector.broadcast", "mosaic_gpu.broadcast_in_dim")
             and squeezed(op.operands[0].type)

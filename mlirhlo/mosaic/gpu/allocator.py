@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -163,7 +163,7 @@ def _registers(shape: Sequence[int], dtype: Any, start: Any, name: str | None) -
 
 
 @contextmanager
-def scope(allocator: Allocator) -> Iterator[None]:
+def scope(allocator: Allocator) -> Generator[None]:
     """What is asked for within is given back at the end."""
     before = allocator.top
     yield

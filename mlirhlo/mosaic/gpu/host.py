@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -98,14 +99,12 @@ def _own(module: ModuleOp, results: int) -> GpuKernel | None:
     function = next((op for op in module.ops if "mosaic_gpu.cluster_shape" in op.attributes), None)
     if function is None:
         return None
-    numbers = {
-        word: integers_of(function, f"mosaic_gpu.{word}") or ()
-        for word in ("grid", "cluster", "cluster_shape", "threads")
-    }
-    grid = (numbers["grid"][0] // numbers["cluster"][0],)
-    launch = Launch(
-        grid, cluster=numbers["cluster_shape"], num_threads=numbers["threads"][0] // 128
+    blocks, cluster, threads = (
+        prod(integers_of(function, f"mosaic_gpu.{word}") or ())
+        for word in ("grid", "cluster", "threads")
     )
+    shape = integers_of(function, "mosaic_gpu.cluster_shape") or ()
+    launch = Launch((blocks // cluster,), cluster=shape, num_threads=threads // 128)
     types: list[Any] = [argument.type for argument in function.regions[0].blocks[0].args]
     structs = [ShapeDtypeStruct(t.get_shape(), dtype_in(t.element_type)) for t in types]
     name, count = cast(Any, function.properties["sym_name"]).data, len(structs) - results

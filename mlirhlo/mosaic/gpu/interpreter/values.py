@@ -36,12 +36,12 @@ def _block_id(group: WarpGroup, dim: int) -> Any:
     return np.unravel_index(group.block.number, sizes[::-1])[::-1][dim]
 
 
-def _cluster_place(group: WarpGroup, dim: int) -> int:
+def _cluster_place(group: WarpGroup, dim: int) -> Any:
     launch = group.run.kernel.launch
     return group.block.rank // launch.cluster_strides[dim] % launch.cluster[dim]
 
 
-def _block_size(group: WarpGroup, dim: int) -> int:
+def _block_size(group: WarpGroup, dim: int) -> Any:
     return 1 if dim else group.run.kernel.launch.num_threads * 128
 
 

@@ -1,4 +1,4 @@
-"""LLVM assembly of running a module on all devices of one process, each on a thread of its own, without Python.
+"""The code that runs a module on all devices of one process, each on a thread of its own, without Python.
 
 `run_devices(descriptor, count, inputs, outputs, worlds)` runs the first device on the caller's thread and the others on
 workers, which wait between runs: they spin for a while, then sleep on a futex. A module whose devices never meet and
@@ -11,8 +11,12 @@ Workers, and the worlds of a module (`meetings.World`) that no run uses, are lis
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import ModuleOp, i32, i64
+
 from mlirhlo.lowering import meeting_words as words
-from mlirhlo.runtime import meeting_ir
+from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
+from mlirhlo.lowering.llvm_text import print_llvm
+from mlirhlo.runtime import call_ir, meeting_ir
 from mlirhlo.runtime.run_ir import DONE, STOPPED
 
 ENDED, MISSING = STOPPED + 1, STOPPED + 2
@@ -33,361 +37,287 @@ SPINS = 4000
 
 
 def assembly(futex: int, pause: str) -> str:
-    """Returns the module; `futex`: number of the system call; `pause`: intrinsic for spin loops, or nothing."""
-    declared = f"declare void @{pause}()\n" if pause else ""
-    pause = f"call void @{pause}()" if pause else ""
-    return declared + "".join(
-        (
-            _DECLARATIONS,
-            _LISTS,
-            _await(futex, pause),
-            _RUN_ONE,
-            _worker(futex),
-            _SERIAL,
-            _run(futex),
-        )
+    """LLVM assembly of `module`."""
+    return print_llvm(module(futex, pause))
+
+
+def module(futex: int, pause: str) -> ModuleOp:
+    """`run_devices`, workers and lists, in the llvm dialect.
+
+    `futex`: number of the system call; `pause`: intrinsic for spin loops, or nothing.
+    """
+    m = LlvmBuilder()
+    m.external("syscall", [i64], i64, is_variadic=True)
+    m.external("sched_yield", [], i32)
+    m.external("run", [POINTER] * 3, i32)
+    m.variable("idle", POINTER, alignment=64, linkage="external")
+    m.variable("lists", i32, alignment=64, linkage="external")
+    m.variable("spins", i64, alignment=64, linkage="external")
+    _add_lock(m)
+    _add_take(m)
+    _add_put(m)
+    _add_give_back(m)
+    _add_leaves(m, futex, pause)
+    _add_wake(m, futex)
+    _add_run_one(m)
+    _add_worker(m)
+    _add_run_in_turn(m)
+    _add_enter(m)
+    _add_rest(m)
+    _add_hire(m)
+    _add_start(m)
+    _add_join(m)
+    _add_run_all(m)
+    _add_run_devices(m)
+    return m.module()
+
+
+def _add_lock(m: LlvmBuilder) -> None:
+    """`lock()`: holds the lists until a 0 is stored."""
+    f = m.function("lock")
+    with f.loop() as loop:
+        loop.leave_if(f.address("lists").update("xchg", f.value(1, i32), "acquire").cmp("eq", 0))
+        f.call("sched_yield")
+        loop.next()
+    f.ret()
+
+
+def _unlock(f: LlvmFunction) -> None:
+    f.address("lists").store(f.value(0, i32), "release")
+
+
+def _add_take(m: LlvmBuilder) -> None:
+    """`list_take(list)`: takes the first item; null from an empty one."""
+    f = m.function("list_take", [POINTER], POINTER, is_public=True)
+    (list_,) = f.arguments
+    f.call("lock")
+    item = list_.load(POINTER)
+    with f.if_(item.cmp("ne", 0)):
+        list_.store(item.load(POINTER))
+    _unlock(f)
+    f.ret(item)
+
+
+def _add_put(m: LlvmBuilder) -> None:
+    """`list_put(list, item)`: makes an item the first."""
+    f = m.function("list_put", [POINTER, POINTER], is_public=True)
+    list_, item = f.arguments
+    f.call("lock")
+    item.store(list_.load(POINTER))
+    list_.store(item)
+    _unlock(f)
+    f.ret()
+
+
+def _add_give_back(m: LlvmBuilder) -> None:
+    """`give_back(chain)`: puts a chain of workers back."""
+    f = m.function("give_back", [POINTER])
+    with f.loop(*f.arguments) as loop:
+        (worker,) = loop.values
+        loop.leave_if(worker.cmp("eq", 0))
+        following = worker.load(POINTER)
+        f.call("list_put", f.address("idle"), worker)
+        loop.next(following)
+    f.ret()
+
+
+def _add_leaves(m: LlvmBuilder, futex: int, pause: str) -> None:
+    """`leaves(word, seen)`: waits until a word has another value than `seen`, and returns it."""
+    f = m.function("leaves", [POINTER, i32], i32)
+    word, seen = f.arguments
+    spins, out = f.address("spins").load(i64), f.label(i32)
+    with f.loop(0) as spin:
+        (round_,) = spin.values
+        now = word.load(i32, "acquire")
+        f.jump_if(now.cmp("ne", seen), out, now)
+        if pause:
+            f.intrinsic(pause)
+        following = round_ + 1
+        spin.leave_unless(following.cmp("ult", spins))
+        spin.next(following)
+    with f.loop() as sleep:
+        rest = f.null, f.null, f.value(0, i32)
+        f.call("syscall", futex, word, f.value(_WAIT, i32), seen, *rest)
+        late = word.load(i32, "acquire")
+        f.jump_if(late.cmp("ne", seen), out, late)
+        sleep.next()
+    f.ret(*f.place(out))
+
+
+def _add_wake(m: LlvmBuilder, futex: int) -> None:
+    f = m.function("wake", [POINTER])
+    rest = f.null, f.null, f.value(0, i32)
+    f.call("syscall", futex, f.arguments[0], f.value(_WAKE, i32), f.value(1, i32), *rest)
+    f.ret()
+
+
+def _set_active(f: LlvmFunction, context: Value, value: int) -> None:
+    context.at(i64, words.ACTIVE).store(value, "seq_cst")
+
+
+def _add_run_one(m: LlvmBuilder) -> None:
+    """`run_one(descriptor, inputs, outputs, world)`: runs one device; if it does not end, no other waits for it."""
+    f = m.function("run_one", [POINTER] * 4, i32)
+    descriptor, inputs, outputs, world = f.arguments
+    status = f.call("run", descriptor, inputs, outputs)
+    with f.if_(world.cmp("ne", 0)):
+        count = descriptor.item(i64, call_ir.PARAMETERS)
+        _set_active(f, inputs.item(POINTER, count), 0)
+        with f.if_(status.cmp("ne", DONE)):
+            world.at(i64, meeting_ir.ENDED).store(1, "seq_cst")
+    f.ret(status)
+
+
+def _add_worker(m: LlvmBuilder) -> None:
+    """`device_worker(worker)`: what a worker's thread does, for ever."""
+    f = m.function("device_worker", [POINTER], is_public=True)
+    (worker,) = f.arguments
+    state = worker.at(i64, STATE)
+    with f.loop() as loop:
+        f.call("leaves", state, 0)
+        fields = DESCRIPTOR, INPUTS, OUTPUTS, WORLD, PENDING
+        *job, pending = [worker.item(POINTER, field) for field in fields]
+        worker.at(i64, STATUS).store(f.call("run_one", *job))
+        state.store(f.value(0, i32), "release")
+        before = pending.update("sub", f.value(1, i32), "seq_cst")
+        with f.if_(before.cmp("eq", 1)):
+            f.call("wake", pending)
+        loop.next()
+
+
+def _add_run_in_turn(m: LlvmBuilder) -> None:
+    """`run_in_turn(descriptor, count, inputs, outputs)`: runs all devices on this thread, one after another."""
+    f = m.function("run_in_turn", [POINTER, i64, POINTER, POINTER], i32)
+    descriptor, count, inputs, outputs = f.arguments
+    with f.count(count) as k:
+        status = f.call("run", descriptor, inputs.item(POINTER, k), outputs.item(POINTER, k))
+        with f.if_(status.cmp("ne", DONE)):
+            f.ret(status)
+    f.ret(DONE)
+
+
+def _add_enter(m: LlvmBuilder) -> None:
+    """`enter(descriptor, count, inputs, item)`: marks all devices of a world as running, and adds their contexts to
+    their parameters."""
+    f = m.function("enter", [POINTER, i64, POINTER, POINTER])
+    descriptor, count, inputs, item = f.arguments
+    contexts, parameters = (
+        item.at(POINTER, WORLD_CONTEXTS),
+        descriptor.item(i64, call_ir.PARAMETERS),
     )
+    with f.count(count) as k:
+        context = contexts.item(POINTER, k)
+        _set_active(f, context, 1)
+        inputs.item(POINTER, k).at(POINTER, parameters).store(context)
+    f.ret()
 
 
-_DECLARATIONS = """
-declare i64 @syscall(i64, ...)
-declare i32 @sched_yield()
-declare i32 @run(ptr, ptr, ptr)
-
-@idle = global ptr null, align 64
-@lists = global i32 0, align 64
-@spins = global i64 0, align 64
-"""
-
-_LISTS = """
-define internal void @lock() {
-entry:
-  br label %try
-try:
-  %before = atomicrmw xchg ptr @lists, i32 1 acquire
-  %free = icmp eq i32 %before, 0
-  br i1 %free, label %out, label %again
-again:
-  %y = call i32 @sched_yield()
-  br label %try
-out:
-  ret void
-}
-
-; Takes the first item of a list; null from an empty one.
-define ptr @list_take(ptr %list) {
-entry:
-  call void @lock()
-  %item = load ptr, ptr %list
-  %none = icmp eq ptr %item, null
-  br i1 %none, label %out, label %some
-some:
-  %next = load ptr, ptr %item
-  store ptr %next, ptr %list
-  br label %out
-out:
-  store atomic i32 0, ptr @lists release, align 4
-  ret ptr %item
-}
-
-define void @list_put(ptr %list, ptr %item) {
-  call void @lock()
-  %first = load ptr, ptr %list
-  store ptr %first, ptr %item
-  store ptr %item, ptr %list
-  store atomic i32 0, ptr @lists release, align 4
-  ret void
-}
-
-; Puts a chain of workers back.
-define internal void @give_back(ptr %chain) {
-entry:
-  br label %head
-head:
-  %worker = phi ptr [ %chain, %entry ], [ %next, %one ]
-  %none = icmp eq ptr %worker, null
-  br i1 %none, label %out, label %one
-one:
-  %next = load ptr, ptr %worker
-  call void @list_put(ptr @idle, ptr %worker)
-  br label %head
-out:
-  ret void
-}
-
-define internal ptr @item(ptr %array, i64 %index) alwaysinline {
-  %at = getelementptr ptr, ptr %array, i64 %index
-  %value = load ptr, ptr %at
-  ret ptr %value
-}
-
-define internal i64 @parameters(ptr %descriptor) alwaysinline {
-  %at = getelementptr i64, ptr %descriptor, i64 1
-  %count = load i64, ptr %at
-  ret i64 %count
-}
-"""
+def _add_rest(m: LlvmBuilder) -> None:
+    """`rest(item, count)`: marks all devices of a world as not running."""
+    f = m.function("rest", [POINTER, i64])
+    item, count = f.arguments
+    with f.count(count) as k:
+        _set_active(f, item.at(POINTER, WORLD_CONTEXTS).item(POINTER, k), 0)
+    f.ret()
 
 
-def _await(futex: int, pause: str) -> str:
-    """`leaves`: waits until a word has another value than `seen`, and returns it."""
-    return f"""
-define internal i32 @leaves(ptr %word, i32 %seen) {{
-entry:
-  %spins = load i64, ptr @spins
-  br label %spin
-spin:
-  %turn = phi i64 [ 0, %entry ], [ %turn1, %again ]
-  %now = load atomic i32, ptr %word acquire, align 4
-  %other = icmp ne i32 %now, %seen
-  br i1 %other, label %out, label %again
-again:
-  {pause}
-  %turn1 = add i64 %turn, 1
-  %more = icmp ult i64 %turn1, %spins
-  br i1 %more, label %spin, label %sleep
-sleep:
-  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr %word, i32 {_WAIT}, i32 %seen, ptr null, ptr null, i32 0)
-  %late = load atomic i32, ptr %word acquire, align 4
-  %awake = icmp ne i32 %late, %seen
-  br i1 %awake, label %out, label %sleep
-out:
-  %value = phi i32 [ %now, %spin ], [ %late, %sleep ]
-  ret i32 %value
-}}
-
-define internal void @wake(ptr %word) {{
-  %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr %word, i32 {_WAKE}, i32 1, ptr null, ptr null, i32 0)
-  ret void
-}}
-"""
+def _add_hire(m: LlvmBuilder) -> None:
+    """`hire(chain_at, count)`: takes so many workers, as a chain; whether there were enough."""
+    f = m.function("hire", [POINTER, i64], i32)
+    chain_at, count = f.arguments
+    chain_at.store(f.null)
+    with f.count(count):
+        worker = f.call("list_take", f.address("idle"))
+        with f.if_(worker.cmp("eq", 0)):
+            f.call("give_back", chain_at.load(POINTER))
+            f.ret(0)
+        worker.store(chain_at.load(POINTER))
+        chain_at.store(worker)
+    f.ret(1)
 
 
-_RUN_ONE = f"""
-; Runs one device; where it does not come to its end, no other one waits for it.
-define internal i32 @run_one(ptr %descriptor, ptr %inputs, ptr %outputs, ptr %world) {{
-entry:
-  %status = call i32 @run(ptr %descriptor, ptr %inputs, ptr %outputs)
-  %alone = icmp eq ptr %world, null
-  br i1 %alone, label %out, label %meets
-meets:
-  %count = call i64 @parameters(ptr %descriptor)
-  %context = call ptr @item(ptr %inputs, i64 %count)
-  %active = getelementptr i64, ptr %context, i64 {words.ACTIVE}
-  store atomic i64 0, ptr %active seq_cst, align 8
-  %failed = icmp ne i32 %status, {DONE}
-  br i1 %failed, label %end, label %out
-end:
-  %ended = getelementptr i64, ptr %world, i64 {meeting_ir.ENDED}
-  store atomic i64 1, ptr %ended seq_cst, align 8
-  br label %out
-out:
-  ret i32 %status
-}}
-"""
+_RUN = [POINTER, POINTER, POINTER, POINTER]
+"""A descriptor, the inputs and outputs of all devices, and their world or null."""
 
 
-def _worker(futex: int) -> str:
-    """`device_worker`: what a worker's thread does, for ever."""
-    fields = "\n".join(
-        f"  %{name}_at = getelementptr i64, ptr %worker, i64 {at}"
-        for name, at in (("state", STATE), ("status", STATUS))
-    )
-    return f"""
-define void @device_worker(ptr %worker) {{
-entry:
-{fields}
-  br label %wait
-wait:
-  %job = call i32 @leaves(ptr %state_at, i32 0)
-  %descriptor = call ptr @item(ptr %worker, i64 {DESCRIPTOR})
-  %inputs = call ptr @item(ptr %worker, i64 {INPUTS})
-  %outputs = call ptr @item(ptr %worker, i64 {OUTPUTS})
-  %world = call ptr @item(ptr %worker, i64 {WORLD})
-  %pending = call ptr @item(ptr %worker, i64 {PENDING})
-  %status = call i32 @run_one(ptr %descriptor, ptr %inputs, ptr %outputs, ptr %world)
-  store i32 %status, ptr %status_at
-  store atomic i32 0, ptr %state_at release, align 4
-  %before = atomicrmw sub ptr %pending, i32 1 seq_cst
-  %last = icmp eq i32 %before, 1
-  br i1 %last, label %tell, label %wait
-tell:
-  call void @wake(ptr %pending)
-  br label %wait
-}}
-"""
+def _add_start(m: LlvmBuilder) -> None:
+    """`start_all(chain, pending, …)`: gives each worker the job of a device, from the second on."""
+    f = m.function("start_all", [POINTER, POINTER, *_RUN])
+    chain, pending, descriptor, inputs, outputs, world = f.arguments
+    with f.loop(chain, 1) as loop:
+        worker, device = loop.values
+        loop.leave_if(worker.cmp("eq", 0))
+        following = worker.load(POINTER)
+        job = {
+            DESCRIPTOR: descriptor,
+            INPUTS: inputs.item(POINTER, device),
+            OUTPUTS: outputs.item(POINTER, device),
+            WORLD: world,
+            PENDING: pending,
+        }
+        for field, value in job.items():
+            worker.at(POINTER, field).store(value)
+        state = worker.at(i64, STATE)
+        state.store(f.value(1, i32), "seq_cst")
+        f.call("wake", state)
+        loop.next(following, device + 1)
+    f.ret()
 
 
-_SERIAL = f"""
-define internal i32 @run_in_turn(ptr %descriptor, i64 %count, ptr %inputs, ptr %outputs) {{
-entry:
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i1, %went ]
-  %in = call ptr @item(ptr %inputs, i64 %i)
-  %out = call ptr @item(ptr %outputs, i64 %i)
-  %status = call i32 @run(ptr %descriptor, ptr %in, ptr %out)
-  %good = icmp eq i32 %status, {DONE}
-  br i1 %good, label %went, label %done
-went:
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, %count
-  br i1 %more, label %next, label %done
-done:
-  ret i32 %status
-}}
-"""
+def _add_join(m: LlvmBuilder) -> None:
+    """`join(chain, pending, status)`: waits for all workers; the first status that is not `DONE`, if there is one."""
+    f = m.function("join", [POINTER, POINTER, i32], i32)
+    chain, pending, own = f.arguments
+    with f.loop() as wait:
+        left = pending.load(i32, "acquire")
+        wait.leave_if(left.cmp("eq", 0))
+        f.call("leaves", pending, left)
+        wait.next()
+    with f.loop(chain, own) as collect:
+        worker, worst = collect.values
+        collect.leave_if(worker.cmp("eq", 0), worst)
+        status = worker.at(i64, STATUS).load(i32)
+        collect.next(worker.load(POINTER), worst.cmp("eq", DONE).select(status, worst))
+    f.ret(*collect.results)
 
 
-def _run(futex: int) -> str:
-    """`run_devices`, in stages: world and contexts, workers, jobs, the caller's own device, the wait."""
-    return f"""
-define i32 @run_devices(ptr %descriptor, i64 %count, ptr %inputs, ptr %outputs, ptr %worlds) {{
-entry:
-  %pending = alloca i32, align 64
-  %alone = icmp eq ptr %worlds, null
-  br i1 %alone, label %apart, label %meet
-apart:
-  %long_at = getelementptr i64, ptr %descriptor, i64 6
-  %long = load i64, ptr %long_at
-  %short = icmp eq i64 %long, 0
-  br i1 %short, label %in_turn, label %hire
-in_turn:
-  %in_turn_status = call i32 @run_in_turn(ptr %descriptor, i64 %count, ptr %inputs, ptr %outputs)
-  ret i32 %in_turn_status
-meet:
-  %taken = call ptr @list_take(ptr %worlds)
-  %no_world = icmp eq ptr %taken, null
-  br i1 %no_world, label %missing, label %enter
-missing:
-  ret i32 {MISSING}
-enter:
-  %start = call ptr @item(ptr %taken, i64 {WORLD_START})
-  %contexts = getelementptr ptr, ptr %taken, i64 {WORLD_CONTEXTS}
-  %parameters = call i64 @parameters(ptr %descriptor)
-  br label %context
-context:
-  %c = phi i64 [ 0, %enter ], [ %c1, %context ]
-  %own_context = call ptr @item(ptr %contexts, i64 %c)
-  %active = getelementptr i64, ptr %own_context, i64 {words.ACTIVE}
-  store atomic i64 1, ptr %active seq_cst, align 8
-  %given = call ptr @item(ptr %inputs, i64 %c)
-  %last = getelementptr ptr, ptr %given, i64 %parameters
-  store ptr %own_context, ptr %last
-  %c1 = add i64 %c, 1
-  %more_contexts = icmp ult i64 %c1, %count
-  br i1 %more_contexts, label %context, label %hire
-hire:
-  %item = phi ptr [ null, %apart ], [ %taken, %context ]
-  %world = phi ptr [ null, %apart ], [ %start, %context ]
-  br label %next
-next:
-  %n = phi i64 [ 1, %hire ], [ %n1, %hired ]
-  %chain = phi ptr [ null, %hire ], [ %worker, %hired ]
-  %enough = icmp uge i64 %n, %count
-  br i1 %enough, label %begin, label %take
-take:
-  %worker = call ptr @list_take(ptr @idle)
-  %none = icmp eq ptr %worker, null
-  br i1 %none, label %too_few, label %hired
-hired:
-  store ptr %chain, ptr %worker
-  %n1 = add i64 %n, 1
-  br label %next
-too_few:
-  call void @give_back(ptr %chain)
-  br i1 %alone, label %missing, label %return_world
-return_world:
-  call void @rest(ptr %item, i64 %count)
-  call void @list_put(ptr %worlds, ptr %item)
-  ret i32 {MISSING}
-begin:
-  %others = trunc i64 %count to i32
-  %jobs = sub i32 %others, 1
-  store atomic i32 %jobs, ptr %pending seq_cst, align 4
-  br label %start_next
-start_next:
-  %w = phi ptr [ %chain, %begin ], [ %w_next, %start_one ]
-  %d = phi i64 [ 1, %begin ], [ %d1, %start_one ]
-  %all = icmp eq ptr %w, null
-  br i1 %all, label %own, label %start_one
-start_one:
-  %w_next = load ptr, ptr %w
-  %w_in = call ptr @item(ptr %inputs, i64 %d)
-  %w_out = call ptr @item(ptr %outputs, i64 %d)
-  call void @set(ptr %w, i64 {DESCRIPTOR}, ptr %descriptor)
-  call void @set(ptr %w, i64 {INPUTS}, ptr %w_in)
-  call void @set(ptr %w, i64 {OUTPUTS}, ptr %w_out)
-  call void @set(ptr %w, i64 {WORLD}, ptr %world)
-  call void @set(ptr %w, i64 {PENDING}, ptr %pending)
-  %state = getelementptr i64, ptr %w, i64 {STATE}
-  store atomic i32 1, ptr %state seq_cst, align 4
-  call void @wake(ptr %state)
-  %d1 = add i64 %d, 1
-  br label %start_next
-own:
-  %own_in = call ptr @item(ptr %inputs, i64 0)
-  %own_out = call ptr @item(ptr %outputs, i64 0)
-  %first = call i32 @run_one(ptr %descriptor, ptr %own_in, ptr %own_out, ptr %world)
-  br label %join
-join:
-  %open = load atomic i32, ptr %pending acquire, align 4
-  %joined = icmp eq i32 %open, 0
-  br i1 %joined, label %collect, label %wait
-wait:
-  %changed = call i32 @leaves(ptr %pending, i32 %open)
-  br label %join
-collect:
-  %worst = phi i32 [ %first, %join ], [ %worse, %add ]
-  %k = phi ptr [ %chain, %join ], [ %k_next, %add ]
-  %counted = icmp eq ptr %k, null
-  br i1 %counted, label %judge, label %add
-add:
-  %k_next = load ptr, ptr %k
-  %status_at = getelementptr i64, ptr %k, i64 {STATUS}
-  %status = load i32, ptr %status_at
-  %good = icmp eq i32 %worst, {DONE}
-  %worse = select i1 %good, i32 %status, i32 %worst
-  br label %collect
-judge:
-  call void @give_back(ptr %chain)
-  br i1 %alone, label %out, label %look
-look:
-  %ended_at = getelementptr i64, ptr %world, i64 {meeting_ir.ENDED}
-  %ended = load atomic i64, ptr %ended_at seq_cst, align 8
-  %is_ended = icmp ne i64 %ended, 0
-  br i1 %is_ended, label %broken, label %whole
-broken:
-  %well = icmp eq i32 %worst, {DONE}
-  %reason = select i1 %well, i32 {ENDED}, i32 %worst
-  ret i32 %reason
-whole:
-  call void @list_put(ptr %worlds, ptr %item)
-  br label %out
-out:
-  ret i32 %worst
-}}
+def _add_run_all(m: LlvmBuilder) -> None:
+    """`run_all(chain, count, …)`: runs the first device here, the others on a chain of workers, which go back."""
+    f = m.function("run_all", [POINTER, i64, *_RUN], i32)
+    chain, count, descriptor, inputs, outputs, world = f.arguments
+    pending = f.stack(i32, alignment=64)
+    pending.store((count - 1).to(i32), "seq_cst")
+    f.call("start_all", chain, pending, descriptor, inputs, outputs, world)
+    first = (x.load(POINTER) for x in (inputs, outputs))
+    own = f.call("run_one", descriptor, *first, world)
+    status = f.call("join", chain, pending, own)
+    f.call("give_back", chain)
+    f.ret(status)
 
-define internal void @set(ptr %worker, i64 %at, ptr %value) alwaysinline {{
-  %to = getelementptr ptr, ptr %worker, i64 %at
-  store ptr %value, ptr %to
-  ret void
-}}
 
-; Marks all devices of a world as not running.
-define internal void @rest(ptr %item, i64 %count) {{
-entry:
-  %contexts = getelementptr ptr, ptr %item, i64 {WORLD_CONTEXTS}
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i1, %next ]
-  %context = call ptr @item(ptr %contexts, i64 %i)
-  %active = getelementptr i64, ptr %context, i64 {words.ACTIVE}
-  store atomic i64 0, ptr %active seq_cst, align 8
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, %count
-  br i1 %more, label %next, label %out
-out:
-  ret void
-}}
-"""
+def _add_run_devices(m: LlvmBuilder) -> None:
+    f = m.function("run_devices", [POINTER, i64, *[POINTER] * 3], i32, is_public=True)
+    descriptor, count, inputs, outputs, worlds = f.arguments
+    chain, missing, meets = f.stack(POINTER), f.label(), f.label()
+    run = descriptor, inputs, outputs
+    f.jump_if(worlds.cmp("ne", 0), meets)
+    with f.if_(descriptor.item(i64, call_ir.IS_LONG).cmp("eq", 0)):
+        f.ret(f.call("run_in_turn", descriptor, count, inputs, outputs))
+    f.jump_if(f.call("hire", chain, count - 1).cmp("eq", 0), missing)
+    f.ret(f.call("run_all", chain.load(POINTER), count, *run, f.null))
+    f.place(meets)
+    item = f.call("list_take", worlds)
+    f.jump_if(item.cmp("eq", 0), missing)
+    f.call("enter", descriptor, count, inputs, item)
+    with f.if_(f.call("hire", chain, count - 1).cmp("eq", 0)):
+        f.call("rest", item, count)
+        f.call("list_put", worlds, item)
+        f.jump(missing)
+    world = item.item(POINTER, WORLD_START)
+    status = f.call("run_all", chain.load(POINTER), count, *run, world)
+    with f.if_(world.at(i64, meeting_ir.ENDED).load(i64, "seq_cst").cmp("ne", 0)):
+        f.ret(status.cmp("eq", DONE).select(f.value(ENDED, i32), status))
+    f.call("list_put", worlds, item)
+    f.ret(status)
+    f.place(missing)
+    f.ret(MISSING)

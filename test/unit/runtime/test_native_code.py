@@ -29,7 +29,7 @@ from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm.parallel import PARALLEL_FOR
 from mlirhlo.lowering.stage_text import print_stage
-from mlirhlo.runtime import call_ir, meeting_ir, pool_ir, run_ir, threads_ir
+from mlirhlo.runtime import call_ir, device_threads_ir, meeting_ir, pool_ir, run_ir, threads_ir
 from mlirhlo.runtime.jit import Library, compile_object
 
 binding = pytest.importorskip("llvmlite.binding")
@@ -78,6 +78,7 @@ MODULES: dict[str, Callable[[], ModuleOp]] = {
     "threads": lambda: threads_ir.module(202, PAUSE, "x86_64"),
     "threads elsewhere": lambda: threads_ir.module(98, "", "aarch64"),
     "meetings": lambda: meeting_ir.module(202, PAUSE),
+    "devices": lambda: device_threads_ir.module(202, PAUSE),
     "meetings without futexes": lambda: meeting_ir.module(0, ""),
     **{f"ahead {t}": partial(ahead, t) for t in TRIPLES},
     "ahead without levels": lambda: ahead(TRIPLES[0], (0,)),

@@ -28,6 +28,9 @@ _ALIGNMENT = 16
 _MOST_OUTPUTS = 256
 """Allocations of results that are tried for a value: of all that follow, none is likelier to be free."""
 
+_MAX_SHAPE_TEXT, _SHORT_SHAPE_TEXT = 20_000, 200
+"""Characters from which on a shape is shortened, and what then stands of it."""
+
 
 def value_shape(value: Value) -> Shape:
     """Shape at the position that defines a value."""
@@ -130,7 +133,7 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
     parameters: list[Allocation] = []
     local: list[Allocation] = []
     rest: list[Placed] = []
-    output_kind = f"output shape is |{_plain(entry.root.shape)}|, maybe-live-out"
+    output_kind = f"output shape is |{_shortened(_plain(entry.root.shape))}|, maybe-live-out"
     for number, values in enumerate(found.buffers):
         home = values[0][0].parent_op()
         assert isinstance(home, ComputationOp)
@@ -291,6 +294,11 @@ def is_read_in_place(fused: ComputationOp, parameter: Instruction) -> bool:
             seen.add(user)
             work.append(user)
     return True
+
+
+def _shortened(text: str) -> str:
+    """A shape of thousands of elements by its first ones: each of its parts has an allocation that names it."""
+    return text if len(text) <= _MAX_SHAPE_TEXT else f"{text[:_SHORT_SHAPE_TEXT]}..."
 
 
 def _plain(shape: Shape) -> str:

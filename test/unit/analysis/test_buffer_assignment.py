@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from program_shapes import SHAPES
 from support import CORPUS, DATA, needs_shared
 
 from mlirhlo.analysis.alias import aliases
@@ -46,3 +47,11 @@ def test_the_report_is_that_of_xla() -> None:
     assert [a.strip() for a in allocations(ours)] == [
         a.strip() for a in allocations(report.read_text())
     ]
+
+
+def test_the_text_of_a_wide_result_goes_with_its_width() -> None:
+    def text(width: int) -> str:
+        module = parse_module(SHAPES["wide_parameter"](width))
+        return str(assign_buffers(HloModule(module)))
+
+    assert len(text(8000)) < 2.1 * len(text(4000))

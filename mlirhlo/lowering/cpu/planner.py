@@ -15,10 +15,10 @@ from mlirhlo.dialects.hlo.ops import WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.lowering.builder import IN_PLACE, WORKSPACE
 from mlirhlo.lowering.cpu.collective_plans import CollectivePlanner
+from mlirhlo.lowering.cpu.from_structured import FROM_STRUCTURED, kernel_from_structured
 from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel
-from mlirhlo.lowering.loops.from_structured import FROM_STRUCTURED, kernel_from_structured
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.spans import Spans

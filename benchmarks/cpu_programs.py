@@ -511,3 +511,37 @@ _add(
 _add("batch norm gradient", batch_norm_gradient, (24, 28, 28, 48), (48,), (48,), (24, 28, 28, 48))
 _add("complex abs", jnp.abs, _complex(300_000), computes=True)
 _add("complex sign", jnp.sign, _complex(300_000), computes=True)
+_add(
+    "scatter-min rows",
+    lambda x, ids, rows: x.at[ids].min(rows),
+    (11_000, 7),
+    _integers(11_000, 26_000),
+    (26_000, 7),
+    tolerance=0,
+)
+_add(
+    "scatter-multiply rows",
+    lambda x, ids, rows: x.at[ids].mul(rows),
+    (8_000, 3),
+    _integers(8_000, 33_000),
+    (33_000, 3),
+)
+_add(
+    "segment sum, in order",
+    lambda x, ids: jax.ops.segment_sum(x, ids, 1100, indices_are_sorted=True),
+    (70_000,),
+    _ordered(1100, 70_000),
+)
+_add(
+    "segment max rows, in order",
+    lambda x, ids: jax.ops.segment_max(x, ids, 1300, indices_are_sorted=True),
+    (22_000, 6),
+    _ordered(1300, 22_000),
+    tolerance=0,
+)
+_add("gather few columns", lambda x, ids: x[:, ids], (8500, 28), _integers(28, 19), tolerance=0)
+_add("fft 23 x 29", jnp.fft.fft, _complex(150, 667), computes=True, tolerance=1e-3)
+_add("real fft 19 x 37", jnp.fft.rfft, (150, 703), computes=True, tolerance=1e-3)
+_add("fft 541", jnp.fft.fft, _complex(90, 541), computes=True, tolerance=1e-3)
+_add("fft 3 x 677", jnp.fft.fft, _complex(30, 2031), computes=True, tolerance=1e-3)
+_add("real fft 877", jnp.fft.rfft, (70, 877), computes=True, tolerance=1e-3)

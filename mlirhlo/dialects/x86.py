@@ -68,8 +68,8 @@ class DotI8Op(IRDLOperation):
 
 @irdl_op_definition
 class MaskRangeOp(IRDLOperation):
-    """The lesser (`which` 4) or greater (5) of `a` and `b` where the mask `k` is set, else `src`: of zeros by
-    their signs, of a number and a NaN the number; `imm` is how (4: as all else)."""
+    """The lesser (`which` 4) or greater (5) of `a` and `b`, or the greater of their magnitudes (11), where the mask
+    `k` is set, else `src`: of zeros by their signs, of a number and a NaN the number; `imm` is how (4: as all else)."""
 
     name = "mlirhlo.range"
     T: ClassVar = VarConstraint("T", base(VectorType))

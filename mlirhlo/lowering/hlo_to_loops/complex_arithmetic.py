@@ -135,7 +135,7 @@ def narrow_size(n: Numbers, x: Pair) -> SSAValue:
     """
     k = n.b
     a, b = x
-    greater = extremes.of_numbers(k, "maximum", n.abs(a), n.abs(b))
+    greater = extremes.greater_size(k, a, b)
     field = k.andi(n.bits(greater), n.i(0x7F800000))
     field = k.integer(arith.MaxSIOp, field, n.i(1 << n.mantissa))
     field = k.integer(arith.MinSIOp, field, n.i((2 * n.bias - 1) << n.mantissa))

@@ -17,8 +17,8 @@ from mlirhlo.dialects.x86 import MaskRangeOp
 from mlirhlo.lowering.builder import FunctionBuilder, element_of, lanes_of
 from mlirhlo.lowering.target import current
 
-_LEAST, _GREATEST = 4, 5
-"""The instruction's numbers for the two, signs and all."""
+_LEAST, _GREATEST, _GREATEST_SIZE = 4, 5, 11
+"""The instruction's numbers for the two, signs and all, and for the greater magnitude."""
 _SHORTEST_BITS = 128
 _HOW = {"minimum": _LEAST, "maximum": _GREATEST}
 
@@ -63,6 +63,11 @@ def has_range(x: SSAValue) -> bool:
 def of_numbers(b: FunctionBuilder, opcode: str, x: SSAValue, y: SSAValue) -> SSAValue:
     """The `maximum` or `minimum` of vectors that have the instruction; of a number and a NaN the number."""
     return _of_numbers(b, x, y, _HOW[opcode])
+
+
+def greater_size(b: FunctionBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The greater of |x| and |y|, in the same way."""
+    return _of_numbers(b, x, y, _GREATEST_SIZE)
 
 
 def with_nans(b: FunctionBuilder, nans: SSAValue, vectors: Sequence[SSAValue]) -> SSAValue:

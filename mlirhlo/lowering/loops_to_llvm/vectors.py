@@ -176,17 +176,22 @@ def _is_all_ones(mask: SSAValue) -> bool:
 
 
 def _gathered_one_by_one(to: Lowering, op: vector.GatherOp) -> SSAValue:
-    """The lanes' offsets go through memory, from where each is an operand of a load."""
-    offsets, element = to.values[op.offsets], _element(op.result)
+    """The lanes' offsets go through memory, from where each is an operand of a load: as narrow as they were."""
+    element, offsets = _element(op.result), op.offsets
+    if isinstance(offsets.owner, arith.IndexCastOp):
+        offsets = offsets.owner.input
+    width = cast(int, cast(Any, to.convert(_element(offsets))).bitwidth)
     start, count = to.address(op.base, op.indices), _lanes(op.result.type)
     stride = (to.strides_of(op.base) or [1])[-1]
-    scratch = to.scratch(8 * count)
-    to.emit(xllvm.StoreOp, [offsets, scratch], None, access(to, op, _element(offsets)))
+    scratch, narrow = to.scratch(width // 8 * count), to.values[offsets]
+    to.emit(xllvm.StoreOp, [narrow, scratch], None, access(to, op, _element(narrow)))
     result = to.poison(op.result.type)
     for lane in range(count):
-        stored = to.offset(scratch, to.constant(8 * lane), i8)
-        properties = {**access(to, op, _element(offsets)), "ordering": MONOTONIC}
-        offset = to.emit(xllvm.LoadOp, [stored], _element(offsets), properties)
+        stored = to.offset(scratch, to.constant(width // 8 * lane), i8)
+        properties = {**access(to, op, _element(narrow)), "ordering": MONOTONIC}
+        offset = to.emit(xllvm.LoadOp, [stored], _element(narrow), properties)
+        if offset.type != to.index:
+            offset = to.emit(xllvm.SExtOp, [offset], to.index)
         address = to.moved(start, [to.times(offset, stride)], element)
         value = to.emit(xllvm.LoadOp, [address], element, access(to, op, element))
         operands = (result, value, to.constant(lane))

@@ -57,6 +57,11 @@ class Placing:
     """As `Schedule.swizzle`."""
 
 
+_PLACINGS: dict[object, tuple[tuple[int, ...], Placing]] = {}
+"""By all that they depend on: programs repeat transposes, and fusion looks at each many times."""
+_MAX_PLACINGS = 1024
+
+
 def elements_of(tile: Sequence[int], pitches: Sequence[int], swizzle: Sequence[int]) -> int:
     """Elements of shared memory that a box takes."""
     count = 1 + sum((t - 1) * pitch for t, pitch in zip(tile, pitches, strict=True))
@@ -80,6 +85,19 @@ def placing_of(
 ) -> tuple[tuple[int, ...], Placing]:
     """The first box that can be placed without bank conflicts in so many bytes of shared memory, else the one of the
     fewest conflicts: plain layouts of full warps first, then for each box ways of few accesses."""
+    reads = tuple((element_of(v).byte_size, start) for v, _, start in crossing.reads)
+    written = tuple(element_of(v).byte_size for v in crossing.outputs)
+    key = (crossing.sizes, crossing.strides, reads, written, tuple(tiles), limit)
+    if key not in _PLACINGS:
+        if len(_PLACINGS) >= _MAX_PLACINGS:
+            _PLACINGS.clear()
+        _PLACINGS[key] = _search(crossing, tiles, limit)
+    return _PLACINGS[key]
+
+
+def _search(
+    crossing: Crossing, tiles: Sequence[tuple[int, ...]], limit: int
+) -> tuple[tuple[int, ...], Placing]:
     element = sum(element_of(v).byte_size for v, _, _ in crossing.reads)
     ways = [_Ways(crossing, tile) for tile in tiles]
     tries: list[tuple[bool, int, float, bool, tuple[int, int]]] = []

@@ -248,8 +248,16 @@ def gather(x: Array, indices: Array, axes: Shape, at: int) -> Array:
     )
 
 
-def scatter(x: Array, indices: Array, updates: Array, axes: Shape, at: int) -> Array:
-    """`x` with `updates` put at index vectors of `axes`; dimensions as `gather` has them."""
+def identity(opcode: str, dtype: DType) -> Any:
+    """The element that `opcode` leaves others as they are with."""
+    return identity_element(OPCODES[opcode], dt.primitive(dtype))
+
+
+def scatter(
+    x: Array, indices: Array, updates: Array, axes: Shape, at: int, opcode: str | None = None
+) -> Array:
+    """`x` with `updates` put at index vectors of `axes`, or folded into it by `opcode`; dimensions as
+    `gather` has them."""
     if 0 in updates.shape:
         return x
     rank, batch = updates.ndim, indices.ndim - 1
@@ -259,8 +267,12 @@ def scatter(x: Array, indices: Array, updates: Array, axes: Shape, at: int) -> A
     def second(region: Trace, values: Sequence[SSAValue]) -> SSAValue:
         return values[1]
 
-    name = trace.scalar_region(
-        ("second", x.dtype), f"assign_{dt.primitive(x.dtype)}", (x.dtype, x.dtype), second
+    name = (
+        trace.region(opcode, x.dtype)
+        if opcode is not None
+        else trace.scalar_region(
+            ("second", x.dtype), f"assign_{dt.primitive(x.dtype)}", (x.dtype, x.dtype), second
+        )
     )
     return emit(
         "scatter",
@@ -285,8 +297,9 @@ def reduce(opcode: str, x: Array, axes: Shape) -> Array:
     if not axes:
         return x
     shape = tuple(size for d, size in enumerate(x.shape) if d not in axes)
-    identity = identity_element(OPCODES[opcode], dt.primitive(x.dtype))
-    start = constant(0 if opcode == "add" else identity, x.dtype)  # numpy's sums start from +0
+    start = constant(
+        0 if opcode == "add" else identity(opcode, x.dtype), x.dtype
+    )  # numpy's sums start from +0
     name = active().region(opcode, x.dtype)
     return emit(
         "reduce",

@@ -446,6 +446,12 @@ PRODUCT = "setp.eq.u32 %p6, %r1, 0; @%p6 mbarrier.init.shared.b64 [bar], 1; st.s
 """A product of 64 rows and 8 columns of zeros."""
 COMMIT = "@%p6 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];"
 AWAIT = "W: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0; @!%p4 bra W; tcgen05.fence::after_thread_sync;"
+BEFORE, AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"
+STORE = "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r16], {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}; tcgen05.wait::st.sync.aligned;"
+AGAIN = f"@%p6 tcgen05.mma.cta_group::1.kind::f16 [%r15], %rd10, %rd10, %r17, %p5; {COMMIT} V: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 1; @!%p4 bra V;"
+"""The product once more, over its own sums."""
+SHARED_CELLS = f"and.b32 %r17, %r1, 96; shl.b32 %r17, %r17, 16; add.u32 %r17, %r17, %r15; setp.lt.u32 %p4, %r1, 128; @%p4 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17], {{%r1}}; tcgen05.wait::st.sync.aligned; {BEFORE} bar.sync 0; {AFTER} @!%p4 tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r8}}, [%r17]; tcgen05.wait::ld.sync.aligned;"
+"""A warp group stores what another loads."""
 LOAD = "tcgen05.ld.sync.aligned.16x64b.x4.b32 {%r8, %r9, %r10, %r11}, [%r16]; tcgen05.wait::ld.sync.aligned;"
 TENSORS = (
     Fault(
@@ -505,6 +511,63 @@ TENSORS = (
         "",
         COMMIT,
         block=128,
+    ),
+    Fault(
+        "a product's sums read without the fence after synchronisation",
+        "HLO0796",
+        f"{TENSOR_MEMORY} {PRODUCT} {COMMIT} {AWAIT.replace(AFTER, '@@')} {LOAD} {FREE}",
+        "",
+        AFTER,
+        block=128,
+        places=2,
+    ),
+    Fault(
+        "the fence after synchronisation stands before it",
+        "HLO0796",
+        f"{TENSOR_MEMORY} {PRODUCT} {COMMIT} @@ {LOAD} {FREE}",
+        f"{AFTER} {AWAIT.replace(AFTER, '')}",
+        AWAIT,
+        block=128,
+        places=2,
+    ),
+    Fault(
+        "a store and a product without the fence before synchronisation",
+        "HLO0796",
+        f"{TENSOR_MEMORY} {STORE} @@ bar.sync 0; {AFTER} {PRODUCT} {COMMIT} {AWAIT} {LOAD} {FREE}",
+        "",
+        BEFORE,
+        block=128,
+        places=2,
+    ),
+    Fault(
+        "a store and a product without the fence after synchronisation",
+        "HLO0796",
+        f"{TENSOR_MEMORY} {STORE} {BEFORE} bar.sync 0; @@ {PRODUCT} {COMMIT} {AWAIT} {LOAD} {FREE}",
+        "",
+        AFTER,
+        block=128,
+        places=2,
+    ),
+    Fault(
+        "a load and a product over it without the fence before synchronisation",
+        "HLO0796",
+        f"{TENSOR_MEMORY} {PRODUCT} {COMMIT} {AWAIT} {LOAD} @@ bar.sync 0; {AFTER} {AGAIN} {FREE}",
+        "",
+        BEFORE,
+        block=128,
+        places=2,
+    ),
+    *(
+        Fault(
+            f"a store of one warp group and a load of another without {fence}",
+            "HLO0796",
+            f"{TENSOR_MEMORY} {SHARED_CELLS}".replace(fence, "@@") + FREE,
+            "",
+            fence,
+            block=256,
+            places=2,
+        )
+        for fence in (BEFORE, AFTER)
     ),
     Fault(
         "an operand overwritten under a product",

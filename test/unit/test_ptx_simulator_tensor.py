@@ -138,7 +138,7 @@ def product(kind: str, rows: int, columns: int, types: int, sums: int, more: int
     descriptor = sums << 4 | types << 7 | types << 10 | columns // 8 << 17 | rows // 16 << 24 | more
     step = 8 << 16 | 16 << 32 | 1 << 46
     return f"""
-fence.proxy.async; bar.sync 0;
+fence.proxy.async; tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
 mov.u32 %r4, tile; cvt.u64.u32 %rd10, %r4; shr.u64 %rd10, %rd10, 4; or.b64 %rd11, %rd10, {step};
 add.u64 %rd12, %rd11, 256; mov.u32 %r17, {descriptor};
 setp.eq.u32 %p5, %r1, %r1; setp.ne.u32 %p3, %r1, %r1;

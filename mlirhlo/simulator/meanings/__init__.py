@@ -22,7 +22,7 @@ from mlirhlo.simulator.meanings import (
     multimem,
     proxies,
     synchronisation,
-    tensor_memory,
+    tensor_instructions,
     tensor_products,
     video,
     wgmma,
@@ -60,7 +60,7 @@ _FAMILIES = (
         mbarriers,
         memory,
     ),
-    *(moves, multimem, proxies, synchronisation, tensor_memory, tensor_products),
+    *(moves, multimem, proxies, synchronisation, tensor_instructions, tensor_products),
     *(video, wgmma, wmma),
 )
 """Importing a family registers its opcodes."""

@@ -20,7 +20,8 @@ from mlirhlo.simulator.assembler import Assembler, Run
 from mlirhlo.simulator.lanes import Array, Lanes
 from mlirhlo.simulator.meanings.halves import to_f16
 from mlirhlo.simulator.meanings.matrix import elements
-from mlirhlo.simulator.meanings.tensor_memory import Cells, TensorMemory, tensor_memory_of
+from mlirhlo.simulator.meanings.tensor_memory import TensorMemory, tensor_memory_of
+from mlirhlo.simulator.meanings.tensor_order import Access, Cells
 from mlirhlo.simulator.meanings.wgmma import Begun, noted_in, operand
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class _Product:
         columns = (address & 0xFFFF) + np.arange(form.columns)
         base = address >> 16
         cells = memory.checked(lane, base + rows[:, None], columns)
-        memory.settled(cells, "tcgen05.mma writes", lane)
+        accesses = list[Access]()
         kept = np.isin(rows[:, None], written)[:, 0]
         right = _in_shared(cohort, lane, form, self.b, 1)
         reads = list[tuple[Array, Array]]()
@@ -119,8 +120,10 @@ class _Product:
             left = _in_shared(cohort, lane, form, self.a, 0)
             left(begun)
         else:
-            left = self._in_tensor_memory(memory, lane, form, self.a, rows)
+            left = self._in_tensor_memory(memory, lane, form, self.a, rows, accesses)
         right(begun)
+        what = "tcgen05.mma writes"
+        accesses.append(memory.access(lane, cells, what, writes=True, commits=True))
 
         def run() -> None:
             factors = left(None), right(None)
@@ -132,7 +135,7 @@ class _Product:
             values = _bits(total, form)
             memory.write((block, base + rows[kept][:, None], columns), values[kept])
 
-        memory.begin(lane, cells, run, reads)
+        memory.begin(lane, cells, run, reads, accesses)
 
     def _is_masked(self, cohort: Cohort, lane: int) -> Array:
         if not self.masked:
@@ -141,12 +144,19 @@ class _Product:
         return np.unpackbits(words.view(np.uint8), bitorder="little").astype(np.bool_)
 
     def _in_tensor_memory(
-        self, memory: TensorMemory, lane: int, form: _Form, locate: Locate, rows: Array
+        self,
+        memory: TensorMemory,
+        lane: int,
+        form: _Form,
+        locate: Locate,
+        rows: Array,
+        accesses: list[Access],
     ) -> Callable[[Begun | None], Array]:
         address = int(locate(memory.cohort, np.array([lane]))[0])
         columns = (address & 0xFFFF) + np.arange(_BYTES // 4)
         cells: Cells = memory.checked(lane, (address >> 16) + rows[:, None], columns)
-        memory.settled(cells, "tcgen05.mma reads", lane)
+        what = "tcgen05.mma reads"
+        accesses.append(memory.access(lane, cells, what, writes=False, commits=True))
 
         def read(_: Begun | None) -> Array:
             words = memory.value_of(cells, "tcgen05.mma reads")

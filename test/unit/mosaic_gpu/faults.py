@@ -34,6 +34,8 @@ _WAITS = r"\tcp\.async\.bulk\.wait_group \t?0.*\n"
 _CLUSTER = r"\tbarrier\.cluster\.wait.*\n"
 _READS = r"\tcp\.async\.bulk\.wait_group\.read.*\n"
 _POLL_IN_CLUSTER = r"\{ \.reg \.pred p; again.*\}"
+_BEFORE = r"\ttcgen05\.fence::before.*\n"
+_AFTER = r"\ttcgen05\.fence::after.*\n"
 
 FAULTS = (
     Fault("add", "a copy is not waited for", _POLL, _HERE),
@@ -94,6 +96,9 @@ FAULTS = (
     ),
     Fault("tensor_sums", "sums are used before they are loaded", r"tcgen05\.wait::ld[^;]*;", "", 2),
     Fault("tensor_sums", "sums are read before the products have ended", _POLL, _HERE, 1),
+    Fault("tensor_sums", "no fence stands between stores and a product", _BEFORE, "", 0),
+    Fault("tensor_sums", "no fence stands between a product and loads", _AFTER, "", 2),
+    Fault("tensor_matmul", "no fence stands between the last product and loads", _AFTER, "", 5),
     Fault("specialised_matmul", "a tile is copied over before it has been read", _POLL, _HERE, 1),
     Fault("add", "a block may end before its results are read", _WAITS),
     Fault("matmul", "a block may end before its results are read", _WAITS),

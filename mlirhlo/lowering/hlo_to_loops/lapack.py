@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import i8, i64
 from xdsl.dialects.func import FuncOp
@@ -60,10 +60,10 @@ def custom_call(name: str, op: Any) -> FuncOp:
     k = ArrayKernel(name, op)
     target = str(op.custom_call_target)
     if named(target) is None:
-        raise error("HLO0432", f"custom call {target} has no machine code")
+        raise error("HLO0432", "no routine is known for it")
     called = routine_of(target, k.operands, k.results)
     if called is None:
-        raise error("HLO0432", f"custom call {target} of these shapes has no machine code")
+        raise error("HLO0432", "its routine does not take these shapes")
     call = Call(k, op, signature(called, k.operands[0].element_type).rank)
     ROUTINES[called](call)
     return call.outside.finish(k.finish())
@@ -92,8 +92,7 @@ class Call:
     def require(self, fits: bool) -> None:
         """Raises `HloError` HLO0432 unless shapes and options fit the routine."""
         if not fits:
-            target = str(cast(Any, self.k.op).custom_call_target)
-            raise error("HLO0432", f"custom call {target} of these options has no machine code")
+            raise error("HLO0432", "its routine does not take these options")
 
     def letter_of(self, key: str, letters: str) -> str:
         """An option that is one of `letters`, the first unless given, or its number."""

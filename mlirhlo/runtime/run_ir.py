@@ -5,8 +5,9 @@ or the user interrupts the process.
 is `DONE`, `NO_MEMORY`, or `STOPPED`: then the results hold anything. `call_ir.py` says what stands in a descriptor.
 
 Native code sees no signal of Python's. A handler in front of Python's own sets a byte that loops read (`STOP`),
-as long as a long run is going on; the last of these clears it. The runs themselves install the handler, where Python
-has one: programs that ignore SIGINT are not interrupted.
+as long as a long run is going on; the last of these clears it. The byte is the lowest of a word whose others count
+the long runs, so that the two change together: no run clears an interrupt that is meant for another one. The runs
+themselves install the handler, where Python has one: programs that ignore SIGINT are not interrupted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ _SIGINT = 2
 _HANDLER_BYTES = 256
 """More than a `struct sigaction` has on any system; its first word is the handler."""
 
+_ONE_RUN = 1 << 8
+"""In the word that begins with the byte `STOP`."""
+
 _LOOK_CYCLES = 1 << 20
 """Cycles after which a run reads the current handler again, by a call of the system: less than a millisecond."""
 
@@ -32,7 +36,7 @@ _X86_MODES, _X86_DEFAULT = 0xFFC0, 0x1F80
 
 def add_run(m: LlvmBuilder, machine: str, *, is_linux: bool) -> None:
     """Adds `run` for a machine as `platform` calls it, beside the functions of `pool_ir`."""
-    m.variable(STOP, i8, alignment=64, linkage="external")
+    m.variable(STOP, i64, alignment=64, linkage="external")
     if is_linux:
         _add_clock(m, machine)
         _add_signals(m)
@@ -84,7 +88,6 @@ def _add_clock(m: LlvmBuilder, machine: str) -> None:
 
 def _add_signals(m: LlvmBuilder) -> None:
     """`begin()` and `end()`, around long runs: the second returns whether the user interrupted them."""
-    m.variable("running", i32, alignment=64)
     m.variable("next_handler", POINTER)
     m.external("sigaction", [i32, POINTER, POINTER], i32)
     _add_handler(m)
@@ -93,22 +96,23 @@ def _add_signals(m: LlvmBuilder) -> None:
 
 
 def _add_handler(m: LlvmBuilder) -> None:
+    """`interrupted(signal, info, context)`: tells the runs that are going on, and Python."""
     f = m.function("interrupted", [i32, POINTER, POINTER])
-    count = f.address("running").load(i32, "seq_cst")
-    with f.if_(count.cmp("sgt", 0)):
-        f.address(STOP).store(f.value(1, i8), "seq_cst")
+    state = f.address(STOP)
+    with f.loop() as loop:
+        before = state.load(i64, "seq_cst")
+        loop.leave_if(before.cmp("ult", _ONE_RUN))
+        loop.leave_if(state.replace(before, before | 1, "seq_cst", "seq_cst"))
+        loop.next()
     f.call_pointer(f.address("next_handler").load(POINTER), *f.arguments)
     f.ret()
 
 
 def _add_begin(m: LlvmBuilder) -> None:
+    """The handler is there before the run counts, and before other runs take it as installed."""
     f = m.function("begin")
-    before = f.address("running").update("add", f.value(1, i32), "seq_cst")
-    with f.if_(before.cmp("eq", 0)):
-        f.address(STOP).store(f.value(0, i8), "seq_cst")
     now, last = f.call("now"), f.address("last_look")
-    with f.if_((now - last.load(i64, "monotonic")).cmp("ugt", _LOOK_CYCLES)):
-        last.store(now, "monotonic")
+    with f.if_((now - last.load(i64, "acquire")).cmp("ugt", _LOOK_CYCLES)):
         action, ours = f.stack(i8, _HANDLER_BYTES, alignment=16), f.address("interrupted")
         failed = f.call("sigaction", _SIGINT, f.null, action)
         handler = action.load(POINTER)
@@ -118,16 +122,21 @@ def _add_begin(m: LlvmBuilder) -> None:
             f.address("next_handler").store(handler)
             action.store(ours)
             f.call("sigaction", _SIGINT, action, f.null)
+        last.store(now, "release")
+    f.address(STOP).update("add", f.value(_ONE_RUN), "seq_cst")
     f.ret()
 
 
 def _add_end(m: LlvmBuilder) -> None:
     f = m.function("end", [], i1)
-    flag = f.address(STOP).load(i8, "seq_cst")
-    before = f.address("running").update("sub", f.value(1, i32), "seq_cst")
-    with f.if_(before.cmp("eq", 1)):
-        f.address(STOP).store(f.value(0, i8), "seq_cst")
-    f.ret(flag.cmp("ne", 0))
+    state = f.address(STOP)
+    with f.loop() as loop:
+        before = state.load(i64, "seq_cst")
+        left = before - _ONE_RUN
+        after = left.cmp("ult", _ONE_RUN).select(f.value(0), left)
+        loop.leave_if(state.replace(before, after, "seq_cst", "seq_cst"), before & 1)
+        loop.next()
+    f.ret(loop.results[0].cmp("ne", 0))
 
 
 def _add_run(m: LlvmBuilder, *, has_signals: bool) -> None:

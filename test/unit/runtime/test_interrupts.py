@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 
 import numpy as np
 import pytest
 
 import mlirhlo
-from mlirhlo.runtime.jit import interruptible
+from mlirhlo.lowering.llvm_builder import LlvmBuilder
+from mlirhlo.lowering.llvm_text import print_llvm
+from mlirhlo.lowering.loops_to_llvm.memory import STOP
+from mlirhlo.runtime import pool_ir, run_ir
+from mlirhlo.runtime.jit import Library, compile_object, interruptible
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals are Linux's")
 
@@ -89,30 +96,94 @@ def test_loops_end(text: str, threads: int) -> None:
     assert is_usable()
 
 
+LOOP_S = 0.02
+"""Processor time of a thread that has come to its endless loop: all before it takes far less."""
+
+
+class Running:
+    """A module on a thread; `ended` gets what it raises, or its result."""
+
+    def __init__(self, run: Callable[..., object], ended: Queue[object], argument: int = 0) -> None:
+        def work() -> None:
+            try:
+                ended.put(run(np.int32(argument)))
+            except BaseException as problem:  # noqa: BLE001  what it is, is tested
+                ended.put(type(problem))
+
+        self.thread = threading.Thread(target=work, daemon=True)
+        self.thread.start()
+
+    def wait_for_loop(self) -> None:
+        """Returns once machine code is in its loop."""
+        assert self.thread.ident is not None
+        clock = time.pthread_getcpuclockid(self.thread.ident)
+        while time.clock_gettime(clock) < LOOP_S:
+            time.sleep(0.01)
+
+
+def interrupt_loops(run: Callable[..., object], count: int) -> Queue[object]:
+    """Interrupts the process when so many threads are in the loop of `run`; how they end."""
+    ended: Queue[object] = Queue()
+    for running in [Running(run, ended) for _ in range(count)]:
+        running.wait_for_loop()
+    with pytest.raises(KeyboardInterrupt), interrupted(0.0):
+        time.sleep(SECONDS)
+    return ended
+
+
 def test_loops_on_several_threads_end() -> None:
-    run = mlirhlo.compile(mlirhlo.parse(ENDLESS))
-    ended: list[type[BaseException]] = []
-
-    def work() -> None:
-        try:
-            run(np.int32(0))
-        except BaseException as problem:  # noqa: BLE001  what it is, is tested
-            ended.append(type(problem))
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-
-    def join() -> None:
-        for thread in threads:
-            thread.join()
-
-    with pytest.raises(KeyboardInterrupt), interrupted():
-        join()
-    for thread in threads:
-        thread.join(SECONDS)
-    assert ended == [KeyboardInterrupt] * 3
+    """A queue waits for them: `Thread.join` takes a thread as ended once an interrupt has ended an earlier one."""
+    ended = interrupt_loops(mlirhlo.compile(mlirhlo.parse(ENDLESS)), 3)
+    assert [ended.get(timeout=SECONDS) for _ in range(3)] == [KeyboardInterrupt] * 3
     assert is_usable()
+
+
+def test_runs_that_begin_after_an_interrupt_are_whole_and_can_be_interrupted() -> None:
+    endless = mlirhlo.compile(mlirhlo.parse(ENDLESS))
+    finite = mlirhlo.compile(
+        mlirhlo.parse(ENDLESS.replace("constant(true)", "compare(p, p), direction=NE"))
+    )
+    for _ in range(3):
+        ended = interrupt_loops(endless, 2)
+        assert [ended.get(timeout=SECONDS) for _ in range(2)] == [KeyboardInterrupt] * 2
+        after: Queue[object] = Queue()
+        for number in range(3):
+            Running(finite, after, number)
+        results = [after.get(timeout=SECONDS) for _ in range(3)]
+        assert sorted(results, key=str) == [0, 1, 2]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="code for x86-64")
+def test_every_run_begins_behind_the_handler() -> None:
+    """A run that begins while another one installs the handler does not count on it."""
+    m = LlvmBuilder()
+    pool_ir.add_pool(m)
+    run_ir.add_run(m, "x86_64", is_linux=True)
+    f = m.function("start", [], is_public=True)
+    f.call("begin")
+    f.ret()
+    events: list[str] = []
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+    def sigaction(_: int, new: int | None, old: int | None) -> int:
+        if new is not None:
+            events.append("installed")
+        elif old is not None:
+            ctypes.c_int64.from_address(old).value = 2  # some handler
+            events.append("read")
+            if len(events) == 1:
+                start()
+                events.append("begun")
+        return 0
+
+    replaced = kind(sigaction)
+    address = ctypes.cast(replaced, ctypes.c_void_p).value or 0
+    code = [compile_object(print_llvm(m.module()))]
+    library = Library(code, ["start", STOP], {"sigaction": address})
+    start = ctypes.CFUNCTYPE(None)(library.address("start"))
+    start()
+    assert events == ["read", "read", "installed", "begun", "installed"]
+    assert ctypes.c_int64.from_address(library.address(STOP)).value == 2 << 8
 
 
 def test_the_parts_of_a_parallel_loop_that_are_left_are_not_run() -> None:

@@ -8,6 +8,8 @@ from xdsl.dialects import gpu
 
 KNOWN_CLUSTER = "gpu.known_cluster_size"
 """Attribute of a `gpu.func` whose blocks run in clusters of that size."""
+OF_THREADS = "mosaic_gpu.of_threads"
+"""Attribute of a `gpu.func` that JAX lowered: code of single threads in JAX's choice of dialects."""
 
 
 @dataclass(frozen=True, slots=True)

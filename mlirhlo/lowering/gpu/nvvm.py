@@ -8,6 +8,7 @@ Control flow, memory and arithmetic are lowered as in loops (`loops_to_llvm`); p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from math import gcd, prod
 from typing import Any, cast
 
@@ -38,7 +39,7 @@ from mlirhlo.dialects import llvm
 from mlirhlo.dialects.gpu import GLOBAL, SHARED, DynamicSharedMemoryOp, Shuffle, ShuffleOp
 from mlirhlo.dialects.interned import UNIT, dictionary, integer64, symbol_ref
 from mlirhlo.dialects.quick import append, create_op, module_of, operands_of, ops_of, region_of
-from mlirhlo.lowering.gpu.kernel import KNOWN_CLUSTER
+from mlirhlo.lowering.gpu.kernel import KNOWN_CLUSTER, OF_THREADS
 from mlirhlo.lowering.gpu.nvvm_atomics import HANDLERS as ATOMICS
 from mlirhlo.lowering.gpu.nvvm_clusters import HANDLERS as CLUSTERS
 from mlirhlo.lowering.gpu.nvvm_inline import HANDLERS as INLINE
@@ -64,8 +65,8 @@ _VIEWS = frozenset(
 )
 
 
-def to_nvvm(module: gpu.ModuleOp, kernel: type[KernelLowering] | None = None) -> ModuleOp:
-    """A module of the llvm dialect for the kernels of a `gpu.module`, lowered by `kernel`.
+def to_nvvm(module: gpu.ModuleOp) -> ModuleOp:
+    """A module of the llvm dialect for the kernels of a `gpu.module`.
 
     Raises `HloError` HLO0804.
     """
@@ -74,7 +75,7 @@ def to_nvvm(module: gpu.ModuleOp, kernel: type[KernelLowering] | None = None) ->
     index = index_type(module)
     for op in ops_of(module.body.block):
         if isinstance(op, gpu.FuncOp):
-            functions.append((kernel or KernelLowering)(op, top, index).kernel())
+            functions.append(_lowering_of(op)(op, top, index).kernel())
         elif isinstance(op, memref.GlobalOp):
             top[op.sym_name.data] = _global(op)
         elif isinstance(op, FuncOp):
@@ -84,6 +85,16 @@ def to_nvvm(module: gpu.ModuleOp, kernel: type[KernelLowering] | None = None) ->
         else:
             raise _no_lowering(op)
     return module_of([*top.values(), *functions])
+
+
+def _lowering_of(op: gpu.FuncOp) -> type[KernelLowering]:
+    if OF_THREADS not in op.attributes:
+        return KernelLowering
+    # Built on this module.
+    lowering: type[KernelLowering] = import_module(
+        "mlirhlo.lowering.mosaic_gpu.threads"
+    ).ThreadLowering
+    return lowering
 
 
 def index_type(module: gpu.ModuleOp) -> IntegerType:

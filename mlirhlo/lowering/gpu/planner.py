@@ -16,14 +16,18 @@ from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import without_layout
+from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import GpuKernel
 from mlirhlo.lowering.gpu.kernels import build_kernel
 from mlirhlo.lowering.gpu.library_calls import library_routine
+from mlirhlo.lowering.gpu.mosaic_calls import is_mosaic_call, mosaic_kernel
+from mlirhlo.lowering.plan.in_memory import is_held
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
-from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, all_steps
+from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, Tree, all_steps
 from mlirhlo.rewrites.custom_call_expander import is_overwritten
 
 OF_THE_HOST = frozenset(
@@ -117,6 +121,8 @@ class _GpuPlanner(Planner[GpuKernel]):
     def build(self, name: str, op: Instruction) -> GpuKernel | None:
         if _is_called(op):
             return None
+        if is_mosaic_call(op):
+            return mosaic_kernel(name, op, self.device)
         try:
             return build_kernel(name, op, self.computations, self.device)
         except HloError as problem:
@@ -127,6 +133,17 @@ class _GpuPlanner(Planner[GpuKernel]):
                 why = "the host hands over no data while a program runs"
             message = f"`{op.opcode.name}` %{op.instruction_name} has no GPU code: {why}"
             raise error("HLO0802", message, place_of(op), help=_ELSEWHERE) from None
+
+    def native(self, op: Instruction, operands: list[Tree], steps: list[Step]) -> Tree | None:
+        if not is_mosaic_call(op) or any(map(is_held, (*operands, op.shape))):
+            return None
+        shapes = [shape_of(v.type) for v in op.inputs]
+        trees = {
+            value: self._in_layout(tree, shape, without_layout(shape), steps)
+            for value, tree, shape in zip(op.inputs, operands, shapes, strict=True)
+        }
+        result = cast(Tree, self._kernel(op, trees, steps))
+        return self._in_layout(result, without_layout(op.shape), op.shape, steps)
 
     def is_unwritten(self, op: Instruction) -> bool:
         return isinstance(op, CustomCallOp) and is_overwritten(op)

@@ -4,6 +4,6 @@
 operations.
 """
 
-from mlirhlo.lowering.mosaic_gpu.compile import Compiled, compile_kernel, driver_of
+from mlirhlo.lowering.mosaic_gpu.compile import Compiled, compile_kernel, driver_of, lower_kernel
 
-__all__ = ["Compiled", "compile_kernel", "driver_of"]
+__all__ = ["Compiled", "compile_kernel", "driver_of", "lower_kernel"]

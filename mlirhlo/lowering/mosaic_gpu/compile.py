@@ -14,13 +14,14 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.interned import UNIT
 from mlirhlo.lowering.gpu.builder import KernelBuilder
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.devices import device as device_of
-from mlirhlo.lowering.gpu.kernel import Launch
+from mlirhlo.lowering.gpu.kernel import OF_THREADS, Launch
 from mlirhlo.lowering.gpu.nvvm import to_nvvm
 from mlirhlo.lowering.gpu.ptx import to_llvm_text, to_ptx
-from mlirhlo.lowering.mosaic_gpu.threads import ThreadLowering, function_of
+from mlirhlo.lowering.mosaic_gpu.threads import function_of
 from mlirhlo.lowering.mosaic_gpu.writer import Writer
 from mlirhlo.mosaic.attributes import integers_of
 
@@ -92,14 +93,22 @@ def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
     """A kernel as PTX. Raises `HloError` HLO0758 for what has no code on the device."""
     driver = driver_of(gpu_name)
     device = device_of(gpu_name) if driver is None else driver.device
+    module, launch = lower_kernel(kernel, device)
+    nvvm = to_nvvm(module)
+    llvm = to_llvm_text(nvvm, device)
+    return Compiled(device, module, nvvm, llvm, to_ptx(llvm, device), launch)
+
+
+def lower_kernel(kernel: Any, device: GpuDevice) -> tuple[gpu.ModuleOp, Launch]:
+    """The code of one thread of a kernel, and its launch. Raises `HloError` HLO0758 for what has none on the device."""
     _check_device(kernel, device)
     function, builder, shared_bytes = _function(kernel)
+    if kernel.is_of_threads:
+        function.attributes[OF_THREADS] = UNIT
     launch = kernel.launch
     module = gpu.ModuleOp(StringAttr(kernel.name), Region(Block()))  # type: ignore[arg-type]
     module.body.block.add_ops([*builder.globals, function])
-    nvvm = to_nvvm(module, ThreadLowering if kernel.is_of_threads else None)
-    llvm = to_llvm_text(nvvm, device)
-    described = Launch(
+    return module, Launch(
         kernel.name,
         launch.block_dims,
         (launch.num_threads * 128, 1, 1),
@@ -108,7 +117,6 @@ def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
         launch.cluster_dims,
         tuple(builder.maps),
     )
-    return Compiled(device, module, nvvm, llvm, to_ptx(llvm, device), described)
 
 
 def _function(kernel: Any) -> tuple[gpu.FuncOp, KernelBuilder, int]:

@@ -26,26 +26,31 @@ def _kernel(body: bytes, name: str, results: int) -> GpuKernel:
 def mosaic_gpu_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """The kernel's results.
 
-    Raises `HloError` HLO0355 for operands and results that are no arrays or no kernel, HLO0700 for a kernel that
-    cannot be read, HLO0758 for one that has no code, and what the simulator finds wrong.
+    Raises `HloError` as `kernel_of` does, HLO0758 for a kernel that has no code, and what the simulator finds wrong.
     """
     del frame
     kernel = kernel_of(op)
-    stated = [(*one.shape, one.dtype) for one in kernel.inputs]
-    if stated != [(*one.shape, one.dtype) for one in inputs]:
-        raise unfit(op, f"its kernel takes {len(stated)} arrays of other shapes or types")
     results = kernel.run(*inputs, gpu="h100", aliases=aliases_of(op))
     return tuple(results) if isinstance(op.shape, TupleShape) else results[0]
 
 
 def kernel_of(op: CustomCallOp) -> GpuKernel:
-    """The kernel of a call. Raises `HloError` HLO0355, HLO0700, HLO0758."""
+    """The kernel of a call.
+
+    Raises `HloError` HLO0355 for operands and results that are not its arrays, HLO0700 for a kernel that cannot be
+    read, HLO0758 for a launch that is not known.
+    """
     shape = op.shape
     parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
-    if not all(isinstance(part, ArrayShape) for part in parts):
-        raise unfit(op, f"a kernel cannot give {shape}")
+    arrays = [one for one in (*op.input_shapes, *parts) if isinstance(one, ArrayShape)]
+    if len(arrays) != len(op.inputs) + len(parts) or any(one.is_dynamic for one in arrays):
+        raise unfit(op, "a kernel has arrays of static sizes")
     body = options_of(op).get("module")
     if not isinstance(body, bytes | str):
         raise unfit(op, "its backend_config has no module")
     data = body if isinstance(body, bytes) else body.encode()
-    return _kernel(data, op.instruction_name or "kernel", len(parts))
+    kernel = _kernel(data, op.instruction_name or "kernel", len(parts))
+    stated = [(*one.shape, one.dtype) for one in (*kernel.inputs, *kernel.results)]
+    if stated != [(*one.dimensions, one.element_type.dtype) for one in arrays]:
+        raise unfit(op, f"its kernel takes and gives {len(stated)} arrays of other shapes or types")
+    return kernel

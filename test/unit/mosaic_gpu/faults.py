@@ -72,6 +72,13 @@ FAULTS = (
         r"\tmbarrier\.arrive\.shared.*\n",
     ),
     Fault("flash_attention", "keys are read before they are there", _POLL, _HERE, 2),
+    Fault("flash_attention", "queries are read before they are there", _POLL, _HERE, 1),
+    Fault("flash_attention", "keys are copied over before they have been read", _POLL, _HERE, 0),
+    Fault(
+        "flash_attention",
+        "a warp group does not say that it has read",
+        r"\tmbarrier\.arrive\.shared.*\n",
+    ),
     Fault("flash_attention", "products are not waited for", _PRODUCTS, "", 0),
     Fault(
         "cluster_sums",

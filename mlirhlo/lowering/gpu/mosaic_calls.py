@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from typing import TypeGuard
 
 from mlirhlo.diagnostics import HloError
@@ -12,7 +11,6 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import GpuKernel
-from mlirhlo.mosaic.custom_call import aliases_of
 
 TARGET = "mosaic_gpu_v2"
 
@@ -28,10 +26,12 @@ def mosaic_kernel(name: str, op: CustomCallOp, device: GpuDevice) -> GpuKernel:
     Raises `HloError` HLO0355, HLO0700, HLO0758 for a kernel that does not fit, cannot be read, has no code.
     """
     # Readers and the lowering of kernels take a while to import.
-    read = import_module("mlirhlo.mosaic.gpu.custom_call").kernel_of
-    lower = import_module("mlirhlo.lowering.mosaic_gpu").lower_kernel
+    from mlirhlo.lowering.mosaic_gpu import lower_kernel
+    from mlirhlo.mosaic.custom_call import aliases_of
+    from mlirhlo.mosaic.gpu.custom_call import kernel_of
+
     try:
-        module, launch = lower(replace(read(op), name=name), device)
+        module, launch = lower_kernel(replace(kernel_of(op), name=name), device)
     except HloError as problem:
         raise problem.at(place_of(op)) from None
     count = len(op.inputs)

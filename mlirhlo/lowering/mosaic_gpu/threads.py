@@ -72,6 +72,10 @@ def _moved(source: Block, b: KernelBuilder) -> None:
                     written.detach()
                     block.add_op(written)
                 b.block = outer
+        flags = op.properties.get("overflowFlags")
+        if isinstance(flags, xllvm.OverflowAttr):
+            # MLIR's type of the flags; xDSL's operations print a number.
+            op.properties["overflowFlags"] = IntegerAttr(flags.to_int(), i32)
         if op.name == "scf.for":
             _index_loop(op, b)
         name = MATH.get(op.name)

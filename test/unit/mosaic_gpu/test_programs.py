@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from support import DATA
 
 import mlirhlo
+from mlirhlo.cli.hlo_opt import main as hlo_opt
 from mlirhlo.diagnostics import HloError
 from mlirhlo.mosaic.decode import read_kernel
 from mlirhlo.mosaic.gpu import imported
@@ -165,3 +167,19 @@ def test_a_device_without_what_a_kernel_uses_is_told() -> None:
     (problem,) = caught.value.diagnostics
     assert problem.code == "HLO0758"
     assert problem.place is not None
+
+
+@pytest.mark.parametrize("file", ["add_one.mlir", "add_one.wg.bc"])
+def test_stages_print_the_kernels_and_go_on_from_print(file: str, tmp_path: Path) -> None:
+    program, stage, out = (tmp_path / name for name in ("p.hlo", "stage.mlir", "out.ptx"))
+    program.write_text(around(file)[0])
+
+    def ptx(source: Path) -> str:
+        assert not hlo_opt(["--platform=gpu", "--stage=ptx", str(source), "-o", str(out)])
+        return out.read_text()
+
+    expected = ptx(program)
+    assert not hlo_opt(["--platform=gpu", "--stage=gpu", str(program), "-o", str(stage)])
+    assert "@kernels::@custom_call_1" in stage.read_text()
+    assert not hlo_opt(["--platform=gpu", "--stage=nvvm", str(program), "-o", str(stage)])
+    assert ptx(stage) == expected

@@ -204,6 +204,33 @@ def test_a_factor_in_tensor_memory() -> None:
     np.testing.assert_array_equal(cells.view(np.float32), 2 * (a.astype("f8") @ b.astype("f8").T))
 
 
+@pytest.mark.parametrize("without", ["", "before", "after"])
+def test_a_copy_and_a_product_of_another_thread(without: str) -> None:
+    """Fences on both sides of a barrier make them one pipeline, which no commit has to divide."""
+    random = np.random.default_rng(6)
+    a, b = (random.integers(-4, 5, (n, 16)).astype(np.float16) for n in (128, 16))
+    text = copied(0, 1024, "%rd1") + copied(4096, 128, "%rd2")
+    body = product("f16", 128, 16, 0, 1).replace("FIRST", "[%r18]")
+    copy = "add.u32 %r18, %r15, 64; @%p6 tcgen05.cp.cta_group::1.128x256b [%r18], %rd11;"
+    fences = [f"tcgen05.fence::{side}_thread_sync;" for side in ("before", "after")]
+    between = f"{fences[0]} bar.sync 0; {fences[1]} setp.eq.u32 %p6, %r1, 32;"
+    if without:
+        between = between.replace(f"tcgen05.fence::{without}_thread_sync;", "")
+    body = body.replace("setp.eq.u32 %p5", f"{copy} {between} setp.eq.u32 %p5")
+    load = f"{AWAIT} tcgen05.ld.sync.aligned.32x32b.x16.b32 {vector(16)}, [%r16]; tcgen05.wait::ld.sync.aligned;"
+    text = f"{BEGIN}{text}{body}{load}{stored(16, '%rd3')}{END}"
+    cells = np.zeros((128, 16), np.uint32)
+    report, arrays = launch(text, laid_out(a), laid_out(b), cells, block=128)
+    codes = {found.code for found in report.findings}
+    if without:
+        assert "HLO0796" in codes
+        return
+    assert not codes
+    np.testing.assert_array_equal(
+        arrays[2].view(np.float32), 2 * (a.astype("f8") @ b.astype("f8").T)
+    )
+
+
 @pytest.mark.parametrize(
     ("shape", "rows", "columns", "at"),
     [

@@ -44,7 +44,9 @@ class Work:
     reads: Sequence[tuple[Array, Array]]
     """What it may read in shared memory, as `Races.read_begins` returned it."""
     accesses: Sequence[Access]
-    """To tensor memory."""
+    """To tensor memory; the last writes it."""
+    behind: Sequence[Work]
+    """What comes before it in a pipeline, of its thread and of others."""
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class TensorMemory:
         for one in work:
             if one in self.pending:
                 self.pending.remove(one)
+                self._complete(one.behind)
                 cohort.pc = one.pc
                 one.run()
                 self.order.complete(one.accesses)
@@ -152,7 +155,8 @@ class TensorMemory:
         for work in self.pending:
             other, its_rows, its_columns = work.cells
             meets = other == block and bool(np.isin(rows, its_rows).any())
-            if work.lane != lane and meets and bool(np.isin(columns, its_columns).any()):
+            follows = lane is not None and self.order.is_pipelined(work.accesses[-1], lane)
+            if not follows and meets and bool(np.isin(columns, its_columns).any()):
                 self.found(
                     "busy",
                     f"{what} tensor memory that a copy or product under way writes",
@@ -205,7 +209,9 @@ class TensorMemory:
         accesses: Sequence[Access],
     ) -> None:
         """Begins a copy or product."""
-        self.pending.append(Work(self.cohort.pc, lane, cells, run, reads, accesses))
+        pipelined = self.order.is_pipelined
+        behind = [one for one in self.pending if pipelined(one.accesses[-1], lane)]
+        self.pending.append(Work(self.cohort.pc, lane, cells, run, reads, accesses, behind))
 
 
 def tensor_memory_of(cohort: Cohort) -> TensorMemory:

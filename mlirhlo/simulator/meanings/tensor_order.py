@@ -2,7 +2,8 @@
 
 Loads, stores, copies and products are asynchronous. An access that overlaps another thread's needs, behind that one's
 completion, `tcgen05.fence::before_thread_sync` (which `tcgen05.commit` implies for copies and products), then
-synchronisation, and then `tcgen05.fence::after_thread_sync`. Loads and stores need the latter behind copies and
+synchronisation, and then `tcgen05.fence::after_thread_sync`. Copies and products that these fences order are one
+pipeline, and need no commit between them. Loads and stores need the latter behind copies and
 products of their own thread too. Allocation and deallocation are synchronous, and need neither.
 Source: PTX ISA, "Memory Consistency Model for 5th generation of TensorCore operations".
 """
@@ -34,8 +35,15 @@ class Access:
     """Whether a commit says when it is complete: of copies and products."""
     unfenced: set[int]
     """Its threads that have not executed the fence before synchronisation."""
-    passed_on: int | None = None
-    """When it was complete and fenced."""
+    fenced: int | None = None
+    """When all had."""
+    completed: int | None = None
+    """When it was complete, of copies and products."""
+
+    @property
+    def passed_on(self) -> int | None:
+        """When it was complete and fenced: a commit is a fence, and other accesses are waited for before theirs."""
+        return self.completed if self.is_committed else self.fenced
 
 
 @dataclass(slots=True)
@@ -64,15 +72,14 @@ class Order:
             self._check(self.accesses[number - 1], new, what)
         self.accesses.append(new)
         (self.writes if writes else self.reads)[cells] = len(self.accesses)
-        if not commits:
-            self.unfenced.append(new)
+        self.unfenced.append(new)
         return new
 
     def _check(self, old: Access, new: Access, what: str) -> None:
         own = bool((old.lanes[0] // WARP == new.lanes // WARP).any())
         if old.is_committed:
-            if old.passed_on is None or (new.is_committed and old.lanes[0] == new.lanes[0]):
-                return  # under way, which is reported as such, or in one pipeline
+            if old.passed_on is None or (new.is_committed and self.is_pipelined(old, new.lanes[0])):
+                return  # what is under way is reported as such
         elif own:
             return
         if old.passed_on is None:
@@ -89,6 +96,11 @@ class Order:
             old.pc,
         )
 
+    def is_pipelined(self, old: Access, lane: int) -> bool:
+        """Whether a copy or product that a thread begins now follows an earlier one without waiting for its end."""
+        is_ordered = old.fenced is not None and int(self.after[lane]) >= old.fenced
+        return is_ordered or int(old.lanes[0]) == lane
+
     def fence_before(self, lanes: Lanes) -> None:
         """Threads executed `tcgen05.fence::before_thread_sync`."""
         self.time += 1
@@ -96,7 +108,7 @@ class Order:
         for access in self.unfenced:
             access.unfenced -= threads
             if not access.unfenced:
-                access.passed_on = self.time
+                access.fenced = self.time
         self.unfenced = [access for access in self.unfenced if access.unfenced]
 
     def fence_after(self, lanes: Lanes) -> None:
@@ -108,7 +120,7 @@ class Order:
         """Copies or products are complete."""
         self.time += 1
         for access in accesses:
-            access.passed_on = self.time
+            access.completed = self.time
 
     def free(self, block: int, columns: Array) -> None:
         """Columns are deallocated."""

@@ -1,4 +1,4 @@
-"""What a `mosaic_gpu_v2` call in a program computes: its kernel as PTX, run on the simulator of an H100."""
+"""What a `mosaic_gpu_v2` call in a program computes: its kernel as PTX, run on the simulator of a GPU that has what it uses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mosaic_gpu_call(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Va
     """
     del frame
     kernel = kernel_of(op)
-    results = kernel.run(*inputs, gpu="h100", aliases=aliases_of(op))
+    results = kernel.run(*inputs, gpu=kernel.default_gpu, aliases=aliases_of(op))
     return tuple(results) if isinstance(op.shape, TupleShape) else results[0]
 
 

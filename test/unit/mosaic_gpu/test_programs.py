@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import DATA
+from unit.mosaic_gpu.gpu_kernels import CASES
 
 import mlirhlo
 from mlirhlo.cli.hlo_opt import main as hlo_opt
@@ -24,10 +25,13 @@ LONG = tuple(
 )
 
 
-def call_of(file: str) -> tuple[str, list[str], str]:
-    """The end of an instruction that calls a kernel, the types of its operands and that of its result."""
-    body = (FOLDER / file).read_bytes()
-    kernel = imported(read_kernel(body, file))
+def bytes_of(file: str) -> bytes:
+    return (FOLDER / file).read_bytes()
+
+
+def call_of(body: bytes, results: int = 1) -> tuple[str, list[str], list[str]]:
+    """The end of an instruction that calls a kernel, the types of its operands and those of its results."""
+    kernel = imported(read_kernel(body), results=results)
     names = {"float32": "f32", "float16": "f16"}
 
     def type_of(one: Any) -> str:
@@ -35,48 +39,64 @@ def call_of(file: str) -> tuple[str, list[str], str]:
         return f"{names[np.dtype(one.dtype).name]}[{','.join(map(str, one.shape))}]{{{order}}}"
 
     config = "".join(f"\\{byte:02X}" for byte in body)
-    (result,) = map(type_of, kernel.results)
     call = f'custom_call_target="mosaic_gpu_v2", backend_config={{module = "{config}"}}'
-    return call, list(map(type_of, kernel.inputs)), result
+    return call, list(map(type_of, kernel.inputs)), list(map(type_of, kernel.results))
 
 
 def compiled_for_gpu(text: str, gpu: str = "h100") -> Any:
     return mlirhlo.compile(mlirhlo.parse(text), platform="cuda", gpu=gpu)
 
 
-def both(text: str, *arguments: Any) -> tuple[Any, Any]:
+def both(text: str, *arguments: Any, gpu: str = "h100") -> tuple[Any, Any]:
     """The results on a simulated GPU, with no finding, and by the interpreter."""
-    compiled = compiled_for_gpu(text)
+    compiled = compiled_for_gpu(text, gpu)
     found = compiled(*arguments)
     assert not compiled.findings
     return found, mlirhlo.run(mlirhlo.parse(text), *arguments)
 
 
-def around(file: str) -> tuple[str, list[Any]]:
-    """A program that computes a kernel's operands and uses its result twice, and arguments for it."""
-    call, operands, result = call_of(file)
+def around(body: bytes, results: int = 1) -> str:
+    """A program that computes a kernel's operands, and more of its results."""
+    call, operands, types = call_of(body, results)
     lines = ["HloModule around\nENTRY main {"]
     for number, type_ in enumerate(operands):
         lines.append(f"  p{number} = {type_} parameter({number})")
         lines.append(f"  x{number} = {type_} negate(p{number})")
-    given = ", ".join(f"x{number}" for number in range(len(operands)))
-    lines.append(f"  kernel = {result} custom-call({given}), {call}")
-    lines.append(f"  t = {result} tanh(kernel)")
-    lines.append(f"  ROOT r = {result} add(t, kernel)\n}}")
-    kernel = imported(read_kernel((FOLDER / file).read_bytes(), file))
-    random = np.random.default_rng(1)
-    return "\n".join(lines), [
-        random.standard_normal(one.shape).astype(one.dtype) for one in kernel.inputs
-    ]
+    args = ", ".join(f"x{number}" for number in range(len(operands)))
+    whole = types[0] if results == 1 else f"({', '.join(types)})"
+    lines.append(f"  kernel = {whole} custom-call({args}), {call}")
+    for number, type_ in enumerate(types):
+        part = "kernel"
+        if results > 1:
+            part = f"part{number}"
+            lines.append(f"  {part} = {type_} get-tuple-element(kernel), index={number}")
+        lines.append(f"  t{number} = {type_} tanh({part})")
+        lines.append(f"  r{number} = {type_} add(t{number}, {part})")
+    args = ", ".join(f"r{number}" for number in range(results))
+    lines.append(f"  ROOT root = ({', '.join(types)}) tuple({args})\n}}")
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize(
     "file", [*SHORT, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
 )
 def test_kernels_have_instructions_around_them(file: str) -> None:
-    text, arguments = around(file)
-    found, expected = both(text, *arguments)
+    random = np.random.default_rng(1)
+    inputs = imported(read_kernel(bytes_of(file))).inputs
+    arguments = [random.standard_normal(one.shape).astype(one.dtype) for one in inputs]
+    (found,), (expected,) = both(around(bytes_of(file)), *arguments)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cluster_sums", "tensor_sums"])
+def test_kernels_of_the_language_do_too(name: str) -> None:
+    """Blocks of a cluster that read one another's memory; two results, from tensor memory."""
+    case = CASES[name]()
+    kernel = case.call.lower(*case.arrays)
+    text = around(kernel.as_text().encode(), len(kernel.results))
+    for found, expected in zip(*both(text, *case.arrays, gpu=case.gpu), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_every_operand_and_result_is_laid_out_as_the_kernel_takes_it() -> None:
@@ -95,7 +115,7 @@ def test_every_operand_and_result_is_laid_out_as_the_kernel_takes_it() -> None:
 
 
 def test_kernels_run_in_loops_and_of_equal_calls_one_is_compiled() -> None:
-    add, (type_,), _ = call_of("add_one.wg.bc")
+    add, (type_,), _ = call_of(bytes_of("add_one.wg.bc"))
     text = f"""HloModule loop
 body {{
   state = (s32[], {type_}) parameter(0)
@@ -130,7 +150,7 @@ ENTRY main {{
 
 @pytest.mark.parametrize("is_read_after", [False, True])
 def test_results_take_the_memory_of_operands(is_read_after: bool) -> None:
-    add, (type_,), _ = call_of("add_one.wg.bc")
+    add, (type_,), _ = call_of(bytes_of("add_one.wg.bc"))
     after = "x" if is_read_after else "y"
     text = f"""HloModule alias
 ENTRY main {{
@@ -152,7 +172,7 @@ def interpreted(text: str) -> Any:
 
 @pytest.mark.parametrize("run", [compiled_for_gpu, interpreted])
 def test_operands_that_do_not_fit_are_told(run: Any) -> None:
-    text = around("add_one.wg.bc")[0].replace("f32[1024]", "f32[512]")
+    text = around(bytes_of("add_one.wg.bc")).replace("f32[1024]", "f32[512]")
     with pytest.raises(HloError) as caught:
         run(text)
     (problem,) = caught.value.diagnostics
@@ -161,7 +181,7 @@ def test_operands_that_do_not_fit_are_told(run: Any) -> None:
 
 
 def test_a_device_without_what_a_kernel_uses_is_told() -> None:
-    text, _ = around("add_one.wg.bc")
+    text = around(bytes_of("add_one.wg.bc"))
     with pytest.raises(HloError) as caught:
         compiled_for_gpu(text, "a100")
     (problem,) = caught.value.diagnostics
@@ -172,7 +192,7 @@ def test_a_device_without_what_a_kernel_uses_is_told() -> None:
 @pytest.mark.parametrize("file", ["add_one.mlir", "add_one.wg.bc"])
 def test_stages_print_the_kernels_and_go_on_from_print(file: str, tmp_path: Path) -> None:
     program, stage, out = (tmp_path / name for name in ("p.hlo", "stage.mlir", "out.ptx"))
-    program.write_text(around(file)[0])
+    program.write_text(around(bytes_of(file)))
 
     def ptx(source: Path) -> str:
         assert not hlo_opt(["--platform=gpu", "--stage=ptx", str(source), "-o", str(out)])

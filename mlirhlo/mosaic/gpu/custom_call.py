@@ -1,4 +1,4 @@
-"""What a `mosaic_gpu_v2` call in a program computes: its kernel as PTX, run on the simulator of a GPU that has what it uses."""
+"""What a `mosaic_gpu_v2` call in a program computes: its kernel as PTX, on the simulator of a GPU that suits it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ LONG = tuple(
 
 
 def bytes_of(file: str) -> bytes:
-    return (FOLDER / file).read_bytes()
+    data: bytes = (FOLDER / file).read_bytes()
+    return data
 
 
 def call_of(body: bytes, results: int = 1) -> tuple[str, list[str], list[str]]:

@@ -27,13 +27,15 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from mlirhlo.diagnostics import Diagnostic, Severity
 from mlirhlo.runtime.jit import Cpu, compile_object, host
 from mlirhlo.runtime.workers import compile_all
+
+P = ParamSpec("P")
 
 LOG = logging.getLogger("mlirhlo.cache")
 
@@ -73,16 +75,47 @@ def object_codes(texts: Sequence[str], level: int = 2) -> list[bytes]:
 
 def object_code(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
     """As `jit.compile_object`, out of the cache when it is there. Raises `HloError` HLO0433."""
+    return _cached(
+        lambda: object_key(text, cpu or host(), level), lambda: compile_object(text, cpu, level)
+    )
+
+
+def builder_code(assembly: Callable[P, str], *arguments: P.args, **named: P.kwargs) -> bytes:
+    """Object code of what a function of this package writes, given these arguments.
+
+    The cache knows it by the function's name, the arguments and the state of the package's files, so that code that is
+    there is not built again.
+    """
+    name = f"{assembly.__module__}.{assembly.__qualname__} {arguments} {named}"
+    return _cached(
+        lambda: object_key(name, host(), 2, f"built {sources()}"),
+        lambda: object_code(assembly(*arguments, **named)),
+    )
+
+
+def _cached(key: Callable[[], str], make: Callable[[], bytes]) -> bytes:
     cache = default_cache()
     if cache is None:
-        return compile_object(text, cpu, level)
-    cpu = cpu or host()
-    key = object_key(text, cpu, level)
-    data = cache.get(key)
+        return make()
+    name = key()
+    data = cache.get(name)
     if data is None:
-        data = compile_object(text, cpu, level)
-        cache.put(key, data)
+        data = make()
+        cache.put(name, data)
     return data
+
+
+@functools.cache
+def sources(top: Path = Path(__file__).parent.parent) -> str:
+    """The state of this package's files: code that another one wrote is not taken for its own."""
+    digest = hashlib.sha256()
+    for folder, folders, files in os.walk(top):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith(".py"):
+                about = os.stat(os.path.join(folder, name))
+                digest.update(f"{name} {about.st_size} {about.st_mtime_ns} ".encode())
+    return digest.hexdigest()
 
 
 def object_key(text: str, cpu: Cpu, level: int, options: str = "") -> str:

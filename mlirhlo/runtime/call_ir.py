@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp, i1, i8, i32, i64
 from xdsl.ir import Block
 
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
+from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.runtime.run_ir import DONE, STOPPED
 
 HEAD, ROW = 16, 6
@@ -46,6 +47,11 @@ IS_LONG, ARRAY_TYPE, OUT, HANDLER = range(6, 10)
 """Words of a descriptor; those between are `run`'s."""
 DTYPE, RANK, DIMS_OFFSET, BYTES, OWN, STRIDES_OFFSET = range(ROW)
 """Words of a row."""
+
+
+def assembly() -> str:
+    """LLVM assembly of `module`."""
+    return print_llvm(module())
 
 
 def module() -> ModuleOp:

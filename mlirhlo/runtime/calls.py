@@ -24,13 +24,11 @@ import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.llvm_builder import LlvmBuilder
-from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm.memory import STOP
 from mlirhlo.lowering.memory_order import physical_order
 from mlirhlo.lowering.plan.steps import Buffer
-from mlirhlo.runtime import call_ir, pool_ir, run_ir
-from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime import call_ir, run_ir
+from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
 
 _NEW_SLOT = 94
@@ -170,10 +168,9 @@ class _Pool:
     def __init__(self) -> None:
         functions = [f"memory_{name}" for name in ("new", "zeroed", "resized", "free")]
         names = ["run", "kept_limit", STOP, *functions]
-        m = LlvmBuilder()
-        pool_ir.add_pool(m)
-        run_ir.add_run(m, platform.machine(), is_linux=sys.platform == "linux")
-        self.library = Library([object_code(print_llvm(m.module()))], names)
+        is_linux = sys.platform == "linux"
+        code = builder_code(run_ir.assembly, platform.machine(), is_linux=is_linux)
+        self.library = Library([code], names)
         self.library.keep()  # a handler of signals is in it
         self.stop = self.library.address(STOP)
         limit = ctypes.c_int64.from_address(self.library.address("kept_limit"))
@@ -310,7 +307,7 @@ class _Caller:
         externals["numpy_new"] = _numpy_function(_NEW_SLOT)
         externals["numpy_set_handler"] = _numpy_function(_SET_HANDLER_SLOT)
         externals["run"] = _pool().address
-        code = object_code(print_llvm(call_ir.module()))
+        code = builder_code(call_ir.assembly)
         self.library = Library([code], ["call", "copy_word"], externals)
         self.method = _MethodDef(b"call", self.library.address("call"), _FASTCALL | _KEYWORDS, None)
         self._new = api.PyCFunction_NewEx

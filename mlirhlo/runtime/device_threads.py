@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlirhlo.interp.machine import Machine
 from mlirhlo.runtime import device_threads_ir as code
-from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.calls import pool_functions
 from mlirhlo.runtime.jit import Library, lock_for_forks
 from mlirhlo.runtime.meetings import World, processors, system_functions
@@ -80,7 +80,7 @@ class _Threads:
         number, pause = FUTEX.get(platform.machine(), (0, ""))
         names = ["run_devices", "device_worker", "list_put", "idle", "lists", "spins"]
         outside = {**system_functions(), "run": pool_functions()["run"]}
-        self.library = Library([object_code(code.assembly(number, pause))], names, outside)
+        self.library = Library([builder_code(code.assembly, number, pause)], names, outside)
         self.library.keep()  # workers are in it when the process ends
         self.address = self.library.address("run_devices")
         self.put: Callable[[int, int], None] = self._function(

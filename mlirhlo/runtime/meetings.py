@@ -26,7 +26,7 @@ from mlirhlo.interp.collectives import Meeting
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering import meeting_words as words
 from mlirhlo.runtime import meeting_ir
-from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
 from mlirhlo.runtime.threads import FUTEX
 
@@ -260,10 +260,9 @@ _lock = lock_for_forks()
 @functools.cache
 def _only_library() -> Library:
     number, pause = FUTEX.get(platform.machine(), (0, ""))
-    text = meeting_ir.assembly(number if sys.platform == "linux" else 0, pause)
-    library = Library(
-        [object_code(text)], [words.PUBLISH, words.ARRIVE, words.LEAVE], system_functions()
-    )
+    number = number if sys.platform == "linux" else 0
+    code = builder_code(meeting_ir.assembly, number, pause)
+    library = Library([code], [words.PUBLISH, words.ARRIVE, words.LEAVE], system_functions())
     library.keep()
     return library
 

@@ -8,14 +8,10 @@ owners and sizes. Modules that call back into Python, or hold large constants, a
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import itertools
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
@@ -29,7 +25,7 @@ from mlirhlo.dialects.hlo.shapes import (
 from mlirhlo.lowering.memory_order import byte_size
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.steps import Buffer, Tree
-from mlirhlo.runtime.cache import default_cache, object_key
+from mlirhlo.runtime.cache import default_cache, object_key, sources
 from mlirhlo.runtime.fingerprint import fingerprint
 from mlirhlo.runtime.images import Image
 from mlirhlo.runtime.jit import Code, host
@@ -56,7 +52,7 @@ def module_key(module: ModuleOp, level: int, options: str) -> str | None:
     words = fingerprint(module)
     if words is None:
         return None
-    return object_key(words, host(), level, f"module {options} {_sources()}")
+    return object_key(words, host(), level, f"module {options} {sources()}")
 
 
 def kept_module(key: str) -> Kept | None:
@@ -149,17 +145,3 @@ def _tree(shape: Shape, found: list[Buffer], *, is_result: bool) -> Tree:
     )
     found.append(buffer)
     return buffer
-
-
-@functools.cache
-def _sources() -> str:
-    """The state of this package's files: code that another one wrote is not taken for its own."""
-    digest = hashlib.sha256()
-    top = Path(__file__).parent.parent
-    for folder, folders, files in os.walk(top):
-        folders.sort()
-        for name in sorted(files):
-            if name.endswith(".py"):
-                about = os.stat(os.path.join(folder, name))
-                digest.update(f"{name} {about.st_size} {about.st_mtime_ns} ".encode())
-    return digest.hexdigest()

@@ -15,7 +15,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i1, i8, i32, i64
 
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
+from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm.memory import STOP
+from mlirhlo.runtime import pool_ir
 
 NO_MEMORY, DONE, STOPPED = range(3)
 """What `run` returns."""
@@ -32,6 +34,14 @@ _LOOK_CYCLES = 1 << 20
 
 _X86_MODES, _X86_DEFAULT = 0xFFC0, 0x1F80
 """Of MXCSR: all but the flags of what happened, and rounding to nearest without traps and flushing."""
+
+
+def assembly(machine: str, *, is_linux: bool) -> str:
+    """LLVM assembly of `run` and the pool of arenas."""
+    m = LlvmBuilder()
+    pool_ir.add_pool(m)
+    add_run(m, machine, is_linux=is_linux)
+    return print_llvm(m.module())
 
 
 def add_run(m: LlvmBuilder, machine: str, *, is_linux: bool) -> None:

@@ -15,8 +15,9 @@ import platform
 import sys
 
 from mlirhlo.lowering import routines
+from mlirhlo.lowering.loops_to_llvm.memory import STOP
 from mlirhlo.runtime import calls, threads_ir
-from mlirhlo.runtime.cache import object_code
+from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
 
 PARALLEL_FOR = "mlirhlo_parallel_for"
@@ -88,8 +89,8 @@ class _Pool:
         self._works = sys.platform == "linux" and number > 0
         names = [PARALLEL_FOR, "pool_stop", "pool_forget", "threads"]
         # A machine of another kind never calls what is missing there: it has one thread.
-        text = threads_ir.assembly(number, pause, platform.machine())
-        self._library = Library([object_code(text)], names, calls.externals(text))
+        code = builder_code(threads_ir.assembly, number, pause, platform.machine())
+        self._library = Library([code], names, calls.externals(f"@{STOP}"))
         self.address = self._library.address(PARALLEL_FOR)
         self._count = ctypes.c_int32.from_address(self._library.address("threads"))
         self._stop = ctypes.CFUNCTYPE(None)(self._library.address("pool_stop"))

@@ -12,7 +12,15 @@ from random import Random
 import pytest
 from support import ROOT
 
-from mlirhlo.runtime.cache import ObjectCache, default_cache, object_code, object_key
+from mlirhlo.runtime import cache
+from mlirhlo.runtime.cache import (
+    ObjectCache,
+    builder_code,
+    default_cache,
+    object_code,
+    object_key,
+    sources,
+)
 from mlirhlo.runtime.jit import Cpu, Library, host
 
 pytest.importorskip("llvmlite")
@@ -240,3 +248,33 @@ def test_logs_nothing_below_warnings(tmp_path: Path, caplog: pytest.LogCaptureFi
     caplog.set_level(logging.DEBUG, "mlirhlo.cache")
     ObjectCache(tmp_path / "none").get(KEY)
     assert not caplog.records
+
+
+def test_code_of_builders_is_built_again_only_when_sources_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLIRHLO_CACHE_DIR", str(tmp_path / "objects"))
+    built: list[tuple[object, ...]] = []
+
+    def assembly(*arguments: object) -> str:
+        built.append(arguments)
+        return f"define i32 @f() {{ ret i32 {len(built)} }}"
+
+    first = builder_code(assembly, 1, "")
+    assert builder_code(assembly, 1, "") == first
+    assert builder_code(assembly, 2, "") != first
+    monkeypatch.setattr(cache, "sources", lambda: "others")
+    assert builder_code(assembly, 1, "") != first
+    assert built == [(1, ""), (2, ""), (1, "")]
+
+
+def test_the_state_of_sources_is_of_every_file(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    seen: set[str] = set()
+    for name, text in (("a.py", "1"), ("inner/b.py", "1"), ("inner/b.py", "22"), ("a.py", "333")):
+        (tmp_path / name).write_text(text)
+        sources.cache_clear()
+        assert sources(tmp_path) == sources(tmp_path)
+        seen.add(sources(tmp_path))
+    sources.cache_clear()
+    assert len(seen) == 4

@@ -37,7 +37,7 @@ sys.path.insert(0, str(ROOT / "test"))
 from program_shapes import SHAPES  # noqa: E402
 from xdsl.dialects.builtin import ModuleOp  # noqa: E402
 
-from mlirhlo.cli import hlo_opt, hlo_view, run_hlo_module  # noqa: E402
+from mlirhlo.cli import hlo_cost, hlo_cut, hlo_diff, hlo_opt, hlo_view, run_hlo_module  # noqa: E402
 from mlirhlo.diagnostics import HloError  # noqa: E402
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr, read_sharding  # noqa: E402
 from mlirhlo.dialects.hlo.module import HloModule  # noqa: E402
@@ -58,45 +58,80 @@ FORMS = (
 THREADED = ("compile:cpu", "cpu", "compile:gpu", "gpu")
 """Tools that start threads or processes, which a fork does not take along."""
 ANALYSES = ("cost", "alias", "buffer-assignment", "dataflow", "liveness", "call-graph", "schedules")
-Tool = Callable[[str, ModuleOp], object]
-"""What runs a program, whose text is in a file of this name; gives something that is not 0 where it failed."""
+Run = Callable[[], object]
+"""What is measured; gives something that is not 0 where it failed."""
+Tool = Callable[[str], Run]
+"""The run on the program in a file of this name, with what it needs besides, such as the module, at hand."""
 
 
 def opt(*arguments: str) -> Tool:
     """`hlo-opt` with these arguments on the file."""
-    return lambda path, module: hlo_opt.main([path, "-o", os.devnull, *arguments])
+    return lambda path: lambda: hlo_opt.main([path, "-o", os.devnull, *arguments])
 
 
-def run_on(platform: str) -> Tool:
-    """`run_hlo_module` on a platform, on inputs that it makes up."""
-    return lambda path, module: run_hlo_module.main(
-        [f"--platform={platform}", "--reference_platform=", path]
+def run_on(platform: str, reference: str = "") -> Tool:
+    """`run_hlo_module` on a platform, on inputs that it makes up, compared with a reference where one is named."""
+    return lambda path: (
+        lambda: run_hlo_module.main(
+            [f"--platform={platform}", f"--reference_platform={reference}", path]
+        )
     )
+
+
+def module_in(path: str) -> ModuleOp:
+    """The module in a file."""
+    return parse_module(Path(path).read_text())
+
+
+def on_module(action: Callable[[ModuleOp], object]) -> Tool:
+    """An action on the module, which is read before."""
+
+    def prepare(path: str) -> Run:
+        module = module_in(path)
+
+        def run() -> None:
+            action(module)
+
+        return run
+
+    return prepare
+
+
+def diff(path: str) -> Run:
+    """`hlo-diff` of the program and one in which every second instruction has another name."""
+    module = module_in(path)
+    for op in list(HloModule(module).instructions)[::2]:
+        op.instruction_name = f"{op.instruction_name}.other"
+    after = f"{path}.after.hlo"
+    Path(after).write_bytes(to_bytes(module, "hlo"))
+    return lambda: hlo_diff.main([path, after, "-q"]) not in (0, run_hlo_module.MISCOMPARED)
+
+
+def cut(path: str) -> Run:
+    """`hlo-cut` of the entry's root with all that it needs."""
+    root = HloModule(module_in(path)).entry.root.instruction_name or ""
+    return lambda: hlo_cut.main([path, root, "--height=-1", "-o", f"{path}.cut.hlo"])
 
 
 def write_and_read(form: str) -> Tool:
     """A format written from a module, `stablehlo-` of it as StableHLO, and read again to where it is HLO."""
     emit = form.removeprefix("stablehlo-")
 
-    def run(path: str, module: ModuleOp) -> None:
+    def run(module: ModuleOp) -> None:
         if emit is form:
             load(to_bytes(module, emit))
         else:
             convert_to_hlo(load(to_bytes(convert_to_stablehlo(module), emit)).module)
 
-    return run
+    return on_module(run)
 
 
 def pass_of(name: str) -> Tool:
     """A registered pass on the module."""
-
-    def run(path: str, module: ModuleOp) -> None:
-        run_pipeline(module, parse_pipeline(name))
-
-    return run
+    return on_module(lambda module: run_pipeline(module, parse_pipeline(name)))
 
 
-def partition(path: str, module: ModuleOp) -> None:
+def partition(module: ModuleOp) -> None:
     """Both passes of partitioning in two, with the first dimension of the entry's even parameters cut."""
     for parameter in HloModule(module).entry.parameters:
         shape = parameter.shape
@@ -110,11 +145,9 @@ def partition(path: str, module: ModuleOp) -> None:
 
 def stablehlo_pass_of(name: str) -> Tool:
     """A pass on StableHLO, on what the module is converted to."""
-
-    def run(path: str, module: ModuleOp) -> None:
-        run_pipeline(convert_to_stablehlo(module), parse_pipeline(name))
-
-    return run
+    return on_module(
+        lambda module: run_pipeline(convert_to_stablehlo(module), parse_pipeline(name))
+    )
 
 
 def tools() -> dict[str, Tool]:
@@ -132,16 +165,22 @@ def tools() -> dict[str, Tool]:
     }
     rows["interpreter"] = run_on("Interpreter")
     rows |= {
+        "run_hlo_module": run_on("Interpreter", "Interpreter"),
+        "hlo-cost": lambda path: lambda: hlo_cost.main([path, "-q"]),
+        "hlo-cut": cut,
+        "hlo-diff": diff,
+    }
+    rows |= {
         "compile:cpu": opt("--platform=cpu", "--stage=asm"),
         "compile:gpu": opt("--platform=gpu", "--stage=ptx"),
         "cpu": run_on("CPU"),
         "gpu": run_on("CUDA"),
     }
     for kind in ("html", "dot", "svg", "json"):
-        rows[f"view:{kind}"] = lambda path, module, kind=kind: hlo_view.main(
-            [path, "-o", f"{path}.{kind}", "--no-browser"]
+        rows[f"view:{kind}"] = lambda path, kind=kind: (
+            lambda: hlo_view.main([path, "-o", f"{path}.{kind}", "--no-browser"])
         )
-    rows["partition"] = partition
+    rows["partition"] = on_module(partition)
     passes = list_passes(loaded=False)
     rows |= {f"pass:{name}": pass_of(name) for name in passes}
     rows |= {
@@ -150,17 +189,16 @@ def tools() -> dict[str, Tool]:
     return rows
 
 
-def outcome(
-    tool: Tool, path: str, module: ModuleOp, *, calls: bool = False, stack: int = 0
-) -> tuple[float, str]:
+def outcome(tool: Tool, path: str, *, calls: bool = False, stack: int = 0) -> tuple[float, str]:
     """Runs a tool in this process: its seconds, or thousands of calls, and how it ended."""
     profile = cProfile.Profile()
+    run = tool(path)
     if stack:
         sys.setrecursionlimit(len(inspect.stack(0)) + stack)
     start = time.process_time()
     if calls:
         profile.enable()
-    result = _result(tool, path, module)
+    result = _result(run)
     if not calls:
         return time.process_time() - start + children_seconds(), result
     profile.disable()
@@ -177,11 +215,11 @@ def children_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _result(tool: Tool, path: str, module: ModuleOp) -> str:
+def _result(run: Run) -> str:
     errors = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
-            failed = tool(path, module)
+            failed = run()
         code = re.search(r"HLO\d{4}", errors.getvalue())
         result = "ok" if not failed else code.group() if code else f"exit {failed}"
         if result == "HLO0901":
@@ -251,22 +289,21 @@ def rows(
 ) -> Iterator[tuple[str, float, float, str]]:
     """Name, seconds at half and whole size and result of every tool on a form of program."""
     with tempfile.TemporaryDirectory() as folder:
-        modules: list[tuple[str, ModuleOp]] = []
-        for count in (size // 2, size):
-            path = f"{folder}/{count}.hlo"
-            text = SHAPES[form](count)
-            Path(path).write_text(text)
-            modules.append((path, parse_module(text)))
+        # Modules are read in the processes that need them: where they stood here, the garbage collector
+        # would walk all of them in the run of the one size and not in that of the other.
+        paths = [f"{folder}/{count}.hlo" for count in (size // 2, size)]
+        for path, count in zip(paths, (size // 2, size), strict=True):
+            Path(path).write_text(SHAPES[form](count))
         tiny = f"{folder}/tiny.hlo"
         Path(tiny).write_text(SHAPES["chain"](4))
         for name, tool in chosen.items():
             if name not in THREADED:
-                outcome(tool, tiny, load(tiny).module)  # imports are no cost of a program
+                outcome(tool, tiny)  # imports are no cost of a program
             best: list[tuple[float, str]] = []
             for _ in range(tries):
                 runs = [
-                    apart(lambda at=at, tool=tool: outcome(tool, *at, **how), limit, memory)
-                    for at in modules
+                    apart(lambda at=at, tool=tool: outcome(tool, at, **how), limit, memory)
+                    for at in paths
                 ]
                 best = [min(pair) for pair in zip(runs, best or runs, strict=True)]
                 if not is_slow(best[0][0], best[1][0], ratio):

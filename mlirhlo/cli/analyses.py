@@ -12,6 +12,7 @@ from mlirhlo.formats import Loaded
 def render(loaded: Loaded, names: str, *, as_json: bool) -> bytes:
     """The analyses named, separated by commas. Raises `UsageError` HLO0502 for an unknown one."""
     from mlirhlo.analysis.reports import REPORTS, as_text
+    from mlirhlo.dialects.hlo.build import paused_gc
 
     asked = [name.strip() for name in names.split(",")]
     for name in asked:
@@ -20,7 +21,7 @@ def render(loaded: Loaded, names: str, *, as_json: bool) -> bytes:
                 f"unknown analysis '{name}'", help=f"there are {', '.join(sorted(REPORTS))}"
             )
     module = inputs.as_hlo(loaded).module if inputs.is_stablehlo(loaded) else loaded.module
-    reports = {name: REPORTS[name](module) for name in asked}
-    if as_json:
-        return (json.dumps(reports, indent=1) + "\n").encode()
-    return (as_text(reports) + "\n").encode()
+    with paused_gc():  # what analyses make lives until it is written
+        reports = {name: REPORTS[name](module) for name in asked}
+        text = json.dumps(reports, indent=1) if as_json else as_text(reports)
+    return f"{text}\n".encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,7 +93,8 @@ def _run(argv: Sequence[str]) -> int:
         "parameters": [op.instruction_name for op in part.parameters],
     }
     if options.record or options.benchmark:
-        facts |= _recorded(view, part, loaded, options, f"{beside(output, '')}.npz")
+        arrays = os.path.join(os.path.dirname(output), beside(output, ".npz"))
+        facts |= _recorded(view, part, loaded, options, arrays)
     if options.json:
         print(json.dumps(facts, indent=1))
     else:

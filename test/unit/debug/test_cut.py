@@ -92,3 +92,16 @@ def test_the_command(
     assert run_hlo_module(["--platform=CPU", "--input_npz=n.npz", "n.hlo"]) == 0
     assert main(["loop.hlo", "nn"]) == 1
     assert "did you mean 'n'" in capsys.readouterr().err
+
+
+def test_values_are_written_beside_the_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    monkeypatch.chdir(here)
+    (there / "loop.hlo").write_text(LOOP)
+    assert main([str(there / "loop.hlo"), "y", "-o", str(there / "part.hlo")]) == 0
+    assert {path.name for path in there.iterdir()} == {"loop.hlo", "part.hlo", "part.npz"}
+    assert not list(here.iterdir())

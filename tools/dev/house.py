@@ -20,8 +20,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "mlirhlo"
 BOUNDS = Path(__file__).with_suffix(".toml")
-TABLES = ("dialects/hlo/", "dialects/stablehlo/", "dialects/chlo/", "dialects/mhlo/")
-"""Where the tables of opcodes are, which may name them."""
+TABLES = (
+    "dialects/hlo/", "dialects/stablehlo/", "dialects/chlo/", "dialects/mhlo/", "integrations/torch/aten/"
+)  # fmt: skip
+"""Where the tables of opcodes are, which may name them; PyTorch's operations have some of the names."""
 MIN_NAMES = 3
 """Opcodes in a display that make it a table."""
 MAX_LINES = 80

@@ -16,7 +16,7 @@
 // CHECK-NEXT: }
 // CHECK-NEXT: structured.return
 // SCHEDULED: structured.schedule = {launch = 0 : i64, kind = "elements"
-// LATER: error[HLO0502]: {{.*}} is of stage 'structured': nothing makes 'loops' of it
+// LATER: error[HLO0432]: `structured.map` has no lowering to loops
 structured.kernel @twice(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %e = structured.map ins(%x : tensor<4x8xf32>) maps [affine_map<(d0, d1) -> (d0, d1)>] -> tensor<4x8xf32> {
   ^bb0(%a: tensor<f32>):

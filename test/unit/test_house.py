@@ -9,7 +9,7 @@ import pytest
 from support import ROOT
 
 sys.path.insert(0, str(ROOT / "tools" / "dev"))
-import house
+import house  # pyright: ignore[reportMissingImports]
 
 
 @pytest.mark.slow

@@ -174,12 +174,12 @@ class _Scatter:
             whole = count - count % self.lanes
             if whole:
                 with b.loop(0, whole, self.lanes) as i:
-                    at = Coordinate(b.add(first, i), 1)
-                    self._update([*outer, at], starts, self.lanes, None)
+                    block = Coordinate(b.add(first, i), 1)
+                    self._update([*outer, block], starts, self.lanes, None)
             if whole != count:
                 mask = b.mask(b.index(count - whole), self.lanes)
-                at = Coordinate(b.add(first, whole), 1)
-                self._update([*outer, at], starts, self.lanes, mask)
+                rest = Coordinate(b.add(first, whole), 1)
+                self._update([*outer, rest], starts, self.lanes, mask)
 
     def _update(
         self,

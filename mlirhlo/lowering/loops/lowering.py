@@ -85,7 +85,7 @@ def lowers(cls: type[StructuredOp]) -> Callable[[type[LoweringT]], type[Lowering
 
 def lowering_of(op: object) -> Lowering[Any] | None:
     """The lowering of ops of that class; None for a class without one."""
-    return _LOWERINGS.get(type(op))  # pyright: ignore[reportArgumentType]
+    return _LOWERINGS.get(type(op))  # type: ignore[arg-type]
 
 
 def to_loops(kernel: KernelOp) -> FuncOp:

@@ -133,7 +133,7 @@ def splat_of(value: SSAValue) -> Any:
     return None if constant is None else constant.item()
 
 
-def is_all(value: SSAValue, number: float) -> bool:
+def is_all(value: SSAValue, number: complex) -> bool:
     """Whether every element is known to equal `number`; -0.0 equals 0."""
     found = splat_of(value)
     return found is not None and found == number

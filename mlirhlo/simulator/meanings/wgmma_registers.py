@@ -150,11 +150,15 @@ class OfProduct:
     def begin(self, cohort: Cohort, products: Products, lanes: Lanes) -> None:
         """The product starts: HLO0786 for accesses that no fence orders before it."""
         accessed = products.accessed[lanes]
-        for names, fine in ((self.accumulators, self.same), (self.factors, (0,))):
+        watched: Sequence[tuple[Mapping[str, int], Sequence[int]]] = (
+            (self.accumulators, self.same),
+            (self.factors, (0,)),
+        )
+        for names, fine in watched:
             stamps = accessed[:, list(names.values())]
             wrong = np.argwhere(~np.isin(stamps, fine))
             if len(wrong):
-                row, column = wrong[0].tolist()
+                row, column = (int(n) for n in wrong[0])
                 _unordered(cohort, list(names)[column], int(stamps[row, column]) - 1)
         group = products.committed[lanes] + 1
         for column in (*self.accumulators.values(), *self.factors.values()):

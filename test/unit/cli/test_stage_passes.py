@@ -47,7 +47,11 @@ def _kind(name: str, stage: str) -> str:
 
 
 XDSL = list_lowered_passes()
-KERNEL_PASSES = ("mlirhlo.lowering.schedule", "mlirhlo.lowering.structured")
+KERNEL_PASSES = (
+    "mlirhlo.lowering.schedule",
+    "mlirhlo.lowering.structured",
+    "mlirhlo.lowering.loops",
+)
 NAMES = sorted({*XDSL, *list_passes()})
 
 

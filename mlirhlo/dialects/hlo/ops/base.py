@@ -52,7 +52,8 @@ from mlirhlo.dialects.hlo.attributes.base import (
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding
 from mlirhlo.dialects.hlo.ops.assembly import parse_instruction, print_instruction
 from mlirhlo.dialects.hlo.shapes import Shape
-from mlirhlo.dialects.hlo.table import COMMON, CONTROL_PREDECESSORS, OPCODES, UNWRITTEN, Opcode
+from mlirhlo.dialects.hlo.table import COMMON, OPCODES, UNWRITTEN, Opcode
+from mlirhlo.dialects.hlo.table import CONTROL_PREDECESSORS as CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.types import shape_of
 
 if TYPE_CHECKING:

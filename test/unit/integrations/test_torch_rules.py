@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlirhlo
+from mlirhlo.diagnostics import HloError
 from mlirhlo.integrations.torch.aten import RULES, Call
 from mlirhlo.numpy import dtypes as dt
 
@@ -178,6 +179,20 @@ def test_advanced_indices_read_and_write_as_numpy() -> None:
         np.add.at(expected, key, values)
         found = np.asarray(mlirhlo.jit(write)(x, values, *arrays))
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_masks_write_one_value_and_nothing_else() -> None:
+    x, mask = np.arange(6.0).reshape(2, 3), np.array([[True, False, True], [False, True, False]])
+
+    def write(x: Any, mask: Any, values: Any) -> Any:
+        return RULES["index_put.default"](CALL, x, [mask], values)
+
+    found = np.asarray(mlirhlo.jit(write)(x, mask, np.array([9.0])))
+    np.testing.assert_array_equal(found, np.where(mask, 9.0, x))
+    with pytest.raises(HloError, match="HLO0612"):
+        mlirhlo.jit(write)(x, mask, np.ones(3))
+    with pytest.raises(HloError, match="HLO0612"):
+        mlirhlo.jit(lambda x, mask: RULES["index.Tensor"](CALL, x, [mask]))(x, mask)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import mlirhlo.numpy as hnp
+from mlirhlo.diagnostics import HloError, error
 from mlirhlo.integrations.torch.aten.rules import Call, axis, rule
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy import ops
@@ -26,9 +27,19 @@ def _vectors(parts: Sequence[Array]) -> Array:
     return columns[0] if len(columns) == 1 else ops.concatenate(columns, columns[0].ndim - 1)
 
 
+def _by_mask(what: str) -> HloError:
+    return error(
+        "HLO0612",
+        f"torch.compile: no rule for {what}: how many elements there are is not known before the run",
+        help="torch.where(mask, value, x) keeps the size; torch.compiler.disable leaves the rest to PyTorch",
+    )
+
+
 def _advanced(x: Array, indices: Sequence[Array | None]) -> tuple[Array, tuple[int, ...], int]:
     """Index vectors, the dimensions that they index, and where theirs stand in the result."""
     along = tuple(d for d, index in enumerate(indices) if index is not None)
+    if any(index is not None and index.dtype == dt.bool for index in indices):
+        raise _by_mask("masks among indices")
     vectors = _vectors([_wrapped(indices[d], x.shape[d]) for d in along])  # type: ignore[arg-type]
     is_run = along == tuple(range(along[0], along[-1] + 1))
     return vectors, along, along[0] if is_run else 0
@@ -49,7 +60,10 @@ def _index_put(
     unsafe: bool = False,
 ) -> Array:
     first = indices[0]
-    if first is not None and first.dtype == dt.bool:
+    if first is not None and first.dtype == dt.bool and len(indices) == 1:
+        if prod(values.shape) != 1:
+            raise _by_mask("several values put by a mask")
+        values = ops.reshape(ops.convert(values, x.dtype), ())
         mask = ops.reshape(first, (*first.shape, *(1,) * (x.ndim - first.ndim)))
         return hnp.where(mask, x + values if accumulate else values, x)
     vectors, along, at = _advanced(x, indices)

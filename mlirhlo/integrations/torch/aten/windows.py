@@ -10,7 +10,7 @@ import numpy as np
 
 import mlirhlo.numpy as hnp
 from mlirhlo.integrations.torch.aten.indexing import scatter_elements
-from mlirhlo.integrations.torch.aten.rules import Call, numbers, rule
+from mlirhlo.integrations.torch.aten.rules import RULES, Call, Rule, numbers, rule
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy import ops
 from mlirhlo.numpy.array import Array
@@ -119,30 +119,23 @@ def _max_pool(
     return best, where
 
 
-@rule("max_pool2d_with_indices.default")
-def _max_pool2d(
-    call: Call,
-    x: Array,
-    kernel: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> tuple[Array, Array]:
-    return _max_pool(x, kernel, stride, padding, dilation, ceil_mode, 2)
+def _max_pool_rule(rank: int) -> Rule:
+    def meaning(
+        call: Call,
+        x: Array,
+        kernel: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> tuple[Array, Array]:
+        return _max_pool(x, kernel, stride, padding, dilation, ceil_mode, rank)
+
+    return meaning
 
 
-@rule("max_pool3d_with_indices.default")
-def _max_pool3d(
-    call: Call,
-    x: Array,
-    kernel: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> tuple[Array, Array]:
-    return _max_pool(x, kernel, stride, padding, dilation, ceil_mode, 3)
+for _rank in (2, 3):
+    RULES[f"max_pool{_rank}d_with_indices.default"] = _max_pool_rule(_rank)
 
 
 @rule("max_pool2d_with_indices_backward.default")

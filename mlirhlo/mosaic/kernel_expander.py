@@ -23,11 +23,11 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.interp.custom_calls import CUSTOM_CALLS, options_of
-from mlirhlo.rewrites.call_inliner import insert_body
 from mlirhlo.rewrites.computations import rename_callees
-from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass, in_default_order
+from mlirhlo.rewrites.control_flow.call_inliner import insert_body
+from mlirhlo.rewrites.layout.default_layouts import DefaultLayoutsPass, in_default_order
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.tuple_parts import insert_before
+from mlirhlo.rewrites.simplify.tuple_parts import insert_before
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

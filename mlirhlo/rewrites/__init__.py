@@ -1,1 +1,1 @@
-"""Rewrites: one pass a file; rules are named values."""
+"""Rewrites: one pass a file, in folders by what passes do; rules are named values."""

@@ -29,12 +29,12 @@ from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.quick import owners_of, readers_of
 from mlirhlo.rewrites.authors import Author, CheckedRewriter, is_foreign
-from mlirhlo.rewrites.dce import remove_unread_inputs
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rewriter import Rewriter as Rewriter
 from mlirhlo.rewrites.rewriter import effects_around
 from mlirhlo.rewrites.rewriter import inherit as inherit
 from mlirhlo.rewrites.settled import Settled
+from mlirhlo.rewrites.simplify.dce import remove_unread_inputs
 from mlirhlo.rewrites.worklist import Worklist, ops_of_kinds
 
 Contract: TypeAlias = Literal["exact", "zeros", "finite", "rounding"]

@@ -31,6 +31,6 @@ def test_what_goes_wrong_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(*arguments: object, **named: object) -> None:
         raise KeyError("oh", arguments, named)
 
-    monkeypatch.setattr("mlirhlo.rewrites.cse.CsePass.run", crash)
+    monkeypatch.setattr("mlirhlo.rewrites.simplify.cse.CsePass.run", crash)
     outcome = judge(TEXTS[0], ("pipelines",))
     assert outcome.startswith("pipeline cpu: KeyError at ")

@@ -36,8 +36,8 @@ class Reducer:
 
 def tidy(module: ModuleOp) -> None:
     """Removes what is dead: instructions, computations, and parameters of the entry."""
-    from mlirhlo.rewrites.dce import DcePass
     from mlirhlo.rewrites.pipeline import run_pipeline
+    from mlirhlo.rewrites.simplify.dce import DcePass
 
     view = HloModule(module)
     before = len(view.entry.parameters)

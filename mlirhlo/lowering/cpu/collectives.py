@@ -31,7 +31,7 @@ from mlirhlo.lowering.hlo_to_loops.kernels import computed, outputs_of
 from mlirhlo.lowering.memory_order import physical_order
 from mlirhlo.lowering.plan.steps import Buffer, Tree, leaves
 from mlirhlo.rewrites.cloning import copy_computation
-from mlirhlo.rewrites.map_inline import MapInlinePass
+from mlirhlo.rewrites.control_flow.map_inline import MapInlinePass
 from mlirhlo.rewrites.passes import Trace
 
 BLOCK_BYTES = 16 << 10

@@ -18,28 +18,30 @@ from mlirhlo.lowering.plan import passes as planned
 from mlirhlo.lowering.plan.passes import rules_that_keep_values
 from mlirhlo.mosaic.kernel_expander import MosaicKernelExpanderPass
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
-from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
-from mlirhlo.rewrites.call_inliner import CallInlinerPass
-from mlirhlo.rewrites.constant_folding import ConstantFoldingPass
-from mlirhlo.rewrites.convolution_features_last import ConvolutionFeaturesLastPass
-from mlirhlo.rewrites.cse import CsePass
-from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
-from mlirhlo.rewrites.dce import DcePass
-from mlirhlo.rewrites.declared_types import DeclaredTypesPass
-from mlirhlo.rewrites.defuser import DefuserPass
-from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
-from mlirhlo.rewrites.fusion import FusionPass
-from mlirhlo.rewrites.library_call_expander import LibraryCallExpanderPass
-from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.pipeline import Instrumentation
-from mlirhlo.rewrites.reduce_in_blocks import ReduceInBlocksPass
-from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
-from mlirhlo.rewrites.while_loop_invariant_code_motion import (
+from mlirhlo.rewrites.control_flow.call_inliner import CallInlinerPass
+from mlirhlo.rewrites.control_flow.defuser import DefuserPass
+from mlirhlo.rewrites.control_flow.while_loop_invariant_code_motion import (
     WhileLoopInvariantCodeMotionPass,
 )
-from mlirhlo.rewrites.while_loop_operand_packing import WhileLoopOperandPackingPass
-from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountAnnotatorPass
-from mlirhlo.rewrites.while_loop_unroller import WhileLoopUnrollerPass
+from mlirhlo.rewrites.control_flow.while_loop_operand_packing import WhileLoopOperandPackingPass
+from mlirhlo.rewrites.control_flow.while_loop_trip_count_annotator import (
+    WhileLoopTripCountAnnotatorPass,
+)
+from mlirhlo.rewrites.control_flow.while_loop_unroller import WhileLoopUnrollerPass
+from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
+from mlirhlo.rewrites.fusion import FusionPass
+from mlirhlo.rewrites.gpu_libraries.library_call_expander import LibraryCallExpanderPass
+from mlirhlo.rewrites.layout.convolution_features_last import ConvolutionFeaturesLastPass
+from mlirhlo.rewrites.legalize.batchnorm_expander import BatchNormExpanderPass
+from mlirhlo.rewrites.legalize.custom_call_expander import CustomCallExpanderPass
+from mlirhlo.rewrites.passes import HloPass, Trace
+from mlirhlo.rewrites.pipeline import Instrumentation
+from mlirhlo.rewrites.precision.declared_types import DeclaredTypesPass
+from mlirhlo.rewrites.reductions.reduce_in_blocks import ReduceInBlocksPass
+from mlirhlo.rewrites.simplify.constant_folding import ConstantFoldingPass
+from mlirhlo.rewrites.simplify.cse import CsePass
+from mlirhlo.rewrites.simplify.dce import DcePass
+from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
 
 NAME = "cpu"
 

@@ -38,7 +38,7 @@ from mlirhlo.lowering.gpu.joined import (
 )
 from mlirhlo.lowering.gpu.kernel_times import KernelTimes
 from mlirhlo.lowering.gpu.model import KernelCost
-from mlirhlo.rewrites.defuser import drop_uncalled
+from mlirhlo.rewrites.control_flow.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion import running
 from mlirhlo.rewrites.fusion.building import Builder
 from mlirhlo.rewrites.passes import HloPass, Trace

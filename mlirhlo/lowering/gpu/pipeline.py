@@ -20,25 +20,27 @@ from mlirhlo.lowering.plan import passes as planned
 from mlirhlo.lowering.plan.passes import rules_that_keep_values
 from mlirhlo.mosaic.kernel_expander import MosaicKernelExpanderPass
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
-from mlirhlo.rewrites.batchnorm_expander import BatchNormExpanderPass
-from mlirhlo.rewrites.call_inliner import CallInlinerPass
-from mlirhlo.rewrites.constant_folding import ConstantFoldingPass
-from mlirhlo.rewrites.cse import CsePass
-from mlirhlo.rewrites.custom_call_expander import CustomCallExpanderPass
-from mlirhlo.rewrites.dce import DcePass
-from mlirhlo.rewrites.declared_types import DeclaredTypesPass
-from mlirhlo.rewrites.defuser import DefuserPass
+from mlirhlo.rewrites.control_flow.call_inliner import CallInlinerPass
+from mlirhlo.rewrites.control_flow.defuser import DefuserPass
+from mlirhlo.rewrites.control_flow.while_loop_trip_count_annotator import (
+    WhileLoopTripCountAnnotatorPass,
+)
 from mlirhlo.rewrites.dynamic_padder import DynamicPadderPass
-from mlirhlo.rewrites.eigh_expander import EighExpanderPass
-from mlirhlo.rewrites.fft_expander import FftExpanderPass
 from mlirhlo.rewrites.fusion import FusionPass
-from mlirhlo.rewrites.lapack_expander import LapackExpanderPass
-from mlirhlo.rewrites.library_call_expander import LibraryCallExpanderPass
+from mlirhlo.rewrites.gpu_libraries.library_call_expander import LibraryCallExpanderPass
+from mlirhlo.rewrites.legalize.batchnorm_expander import BatchNormExpanderPass
+from mlirhlo.rewrites.legalize.custom_call_expander import CustomCallExpanderPass
+from mlirhlo.rewrites.legalize.fft_expander import FftExpanderPass
+from mlirhlo.rewrites.linear_algebra.eigh_expander import EighExpanderPass
+from mlirhlo.rewrites.linear_algebra.lapack_expander import LapackExpanderPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import Instrumentation
-from mlirhlo.rewrites.reshape_mover import ReshapeMoverPass
-from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
-from mlirhlo.rewrites.while_loop_trip_count_annotator import WhileLoopTripCountAnnotatorPass
+from mlirhlo.rewrites.precision.declared_types import DeclaredTypesPass
+from mlirhlo.rewrites.simplify.constant_folding import ConstantFoldingPass
+from mlirhlo.rewrites.simplify.cse import CsePass
+from mlirhlo.rewrites.simplify.dce import DcePass
+from mlirhlo.rewrites.simplify.reshape_mover import ReshapeMoverPass
+from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
 
 NAME = "gpu"
 

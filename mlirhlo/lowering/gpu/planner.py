@@ -28,7 +28,7 @@ from mlirhlo.lowering.plan.in_memory import is_held
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, Tree, all_steps
-from mlirhlo.rewrites.custom_call_expander import is_overwritten
+from mlirhlo.rewrites.legalize.custom_call_expander import is_overwritten
 
 OF_THE_HOST = frozenset(
     {

@@ -33,7 +33,7 @@ from mlirhlo.lowering.hlo_to_loops.scans import scan_kernel, scan_of
 from mlirhlo.lowering.hlo_to_loops.short_rows import are_short_rows, short_row_kernel
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
 from mlirhlo.lowering.hlo_to_loops.words import in_words
-from mlirhlo.rewrites.custom_call_expander import is_overwritten
+from mlirhlo.rewrites.legalize.custom_call_expander import is_overwritten
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
 Builder: TypeAlias = "Callable[[str, Instruction], FuncOp]"

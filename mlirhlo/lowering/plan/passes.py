@@ -12,7 +12,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, leaves
 from mlirhlo.rewrites.algsimp import AlgebraicSimplifierPass
 from mlirhlo.rewrites.cloning import clone_module
-from mlirhlo.rewrites.default_layouts import DefaultLayoutsPass, has_layouts
+from mlirhlo.rewrites.layout.default_layouts import DefaultLayoutsPass, has_layouts
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.pipeline import History, Instrumentation, run_pipeline
 

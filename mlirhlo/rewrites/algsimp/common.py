@@ -36,7 +36,7 @@ from mlirhlo.dialects.hlo.table import Role, properties_of
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
 from mlirhlo.rewrites.rules import Rewriter
-from mlirhlo.rewrites.tuple_simplifier import hand_on
+from mlirhlo.rewrites.simplify.tuple_simplifier import hand_on
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from mlirhlo.analysis.dataflow import callers_of
 from mlirhlo.analysis.single_values import running
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.rewrites.control_flow.flatten_call_graph import FlattenCallGraphPass
 from mlirhlo.rewrites.copy_insertion.adding import add_copies
 from mlirhlo.rewrites.copy_insertion.buffers import sharing
 from mlirhlo.rewrites.copy_insertion.proposing import propose_copies
 from mlirhlo.rewrites.copy_insertion.removal import Needed, replace_by_operand
-from mlirhlo.rewrites.dce import DcePass
-from mlirhlo.rewrites.flatten_call_graph import FlattenCallGraphPass
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.simplify.dce import DcePass
+from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CopyOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.rewrites.tuple_parts import insert_before, replace_parts, set_operand
+from mlirhlo.rewrites.simplify.tuple_parts import insert_before, replace_parts, set_operand
 
 Copies = dict[ShapeIndex, Instruction]
 """Copies of parts of a value."""

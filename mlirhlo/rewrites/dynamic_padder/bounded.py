@@ -15,8 +15,8 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp.common import own_properties, splat_of
-from mlirhlo.rewrites.client import Graph, Value
-from mlirhlo.rewrites.indexed_loops import S32, Writer
+from mlirhlo.rewrites.legalize.indexed_loops import S32, Writer
+from mlirhlo.rewrites.linear_algebra.client import Graph, Value
 from mlirhlo.rewrites.rules import inherit
 
 Sizes: TypeAlias = "tuple[Value | None, ...]"

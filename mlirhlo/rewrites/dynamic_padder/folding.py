@@ -22,7 +22,6 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.algsimp.common import splat_of
-from mlirhlo.rewrites.client import Graph, Value
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import add_computation, called
 from mlirhlo.rewrites.dynamic_padder.bounded import (
@@ -36,7 +35,8 @@ from mlirhlo.rewrites.dynamic_padder.bounded import (
     same_number,
     static,
 )
-from mlirhlo.rewrites.indexed_loops import S32, plain
+from mlirhlo.rewrites.legalize.indexed_loops import S32, plain
+from mlirhlo.rewrites.linear_algebra.client import Graph, Value
 
 
 def _static(shape: Shape) -> Shape:

@@ -19,7 +19,6 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.interp.dynamic import equal_runs, reshape_groups
-from mlirhlo.rewrites.client import Value
 from mlirhlo.rewrites.dynamic_padder.bounded import (
     Bounded,
     Scope,
@@ -31,7 +30,8 @@ from mlirhlo.rewrites.dynamic_padder.bounded import (
     same_number,
     static,
 )
-from mlirhlo.rewrites.indexed_loops import S32, plain
+from mlirhlo.rewrites.legalize.indexed_loops import S32, plain
+from mlirhlo.rewrites.linear_algebra.client import Value
 
 
 def elementwise(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:

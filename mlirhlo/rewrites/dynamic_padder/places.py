@@ -11,9 +11,9 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.ops import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.rewrites.client import Value
 from mlirhlo.rewrites.dynamic_padder.bounded import Bounded, Scope, Tree, handles, static
-from mlirhlo.rewrites.indexed_loops import S32
+from mlirhlo.rewrites.legalize.indexed_loops import S32
+from mlirhlo.rewrites.linear_algebra.client import Value
 
 
 def _wide(type_: PrimitiveType) -> PrimitiveType:

@@ -14,7 +14,7 @@ from mlirhlo.analysis.call_graph import call_graph_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AsyncStartOp, ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.order import instruction_list
-from mlirhlo.rewrites.defuser import drop_uncalled
+from mlirhlo.rewrites.control_flow.defuser import drop_uncalled
 from mlirhlo.rewrites.fusion.building import Builder
 from mlirhlo.rewrites.fusion.graph import Node, Opened, Roles, graph_of, meeting
 from mlirhlo.rewrites.fusion.groups import Group

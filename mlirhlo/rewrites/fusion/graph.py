@@ -24,7 +24,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, Inst
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.rewrites.defuser import is_taken_by_parts
+from mlirhlo.rewrites.control_flow.defuser import is_taken_by_parts
 from mlirhlo.rewrites.fusion.cost import CHAIN_LIMIT, EXPENSIVE, MOVE_CODE, code_size, element_time
 from mlirhlo.rewrites.fusion.spaces import (
     Fold,

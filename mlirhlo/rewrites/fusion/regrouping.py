@@ -9,7 +9,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, ParameterOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
-from mlirhlo.rewrites.defuser import defuse
+from mlirhlo.rewrites.control_flow.defuser import defuse
 from mlirhlo.rewrites.fusion.graph import Node, Opened, Roles, graph_of
 from mlirhlo.rewrites.fusion.groups import Group, start
 from mlirhlo.rewrites.fusion.joining import (

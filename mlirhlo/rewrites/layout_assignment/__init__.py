@@ -7,7 +7,7 @@ from typing import Literal
 
 from mlirhlo.analysis.dataflow import callers_of
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.rewrites.flatten_call_graph import FlattenCallGraphPass
+from mlirhlo.rewrites.control_flow.flatten_call_graph import FlattenCallGraphPass
 from mlirhlo.rewrites.layout_assignment.problem import Problem
 from mlirhlo.rewrites.layout_assignment.settled import is_settled
 from mlirhlo.rewrites.layout_assignment.tiles import write_tiles

@@ -15,7 +15,12 @@ from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.rewrites.layout_assignment.moves import Order
 from mlirhlo.rewrites.layout_assignment.problem import Problem, Use
 from mlirhlo.rewrites.layout_assignment.relations import ShapeIndex
-from mlirhlo.rewrites.tuple_parts import inherit_from, insert_before, replace_parts, set_operand
+from mlirhlo.rewrites.simplify.tuple_parts import (
+    inherit_from,
+    insert_before,
+    replace_parts,
+    set_operand,
+)
 
 
 def write_layouts(problem: Problem) -> bool:

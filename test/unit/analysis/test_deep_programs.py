@@ -16,7 +16,7 @@ from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_module
 from mlirhlo.interp.fake_data import make_fake_arguments
-from mlirhlo.rewrites.computation_deduplicator import same_computation
+from mlirhlo.rewrites.control_flow.computation_deduplicator import same_computation
 
 NESTS = [name for name in SHAPES if name.startswith("nested_") and name != "nested_tuples"]
 DEPTH = 4500

@@ -19,9 +19,9 @@ from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_module
 from mlirhlo.interp.fake_data import make_fake_arguments
 from mlirhlo.rewrites.cloning import clone_module
-from mlirhlo.rewrites.hlo_memory_scheduler import HloMemorySchedulerPass
+from mlirhlo.rewrites.memory.hlo_memory_scheduler import HloMemorySchedulerPass
+from mlirhlo.rewrites.memory.rematerialization import RematerializationPass
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.rematerialization import RematerializationPass
 
 PROGRAMS = [p for p in sorted(DATA.glob("programs/*/*.hlo")) if p.stat().st_size < 200_000]
 

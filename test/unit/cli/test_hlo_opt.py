@@ -304,7 +304,7 @@ def test_our_own_faults_leave_a_reproducer(tool: Tool, monkeypatch: pytest.Monke
     def crash(*arguments: object) -> bool:
         raise AttributeError("'str' object", arguments)
 
-    monkeypatch.setattr("mlirhlo.rewrites.cse.CsePass.run", crash)
+    monkeypatch.setattr("mlirhlo.rewrites.simplify.cse.CsePass.run", crash)
     ran = tool("hlo_opt", "-p", "cse", stdin=UNUSED)
     assert ran.code == 3
     assert "error[HLO0901]: hlo-opt failed at test_hlo_opt.py:" in ran.err

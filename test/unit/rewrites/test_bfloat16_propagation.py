@@ -16,8 +16,8 @@ from mlirhlo.dialects.hlo import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_module
-from mlirhlo.rewrites.bfloat16_propagation import Bfloat16PropagationPass
 from mlirhlo.rewrites.passes import Trace
+from mlirhlo.rewrites.precision.bfloat16_propagation import Bfloat16PropagationPass
 
 FUNCTIONS = """
 most { a = f32[] parameter(0)

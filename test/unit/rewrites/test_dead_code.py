@@ -12,11 +12,11 @@ from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AddOp, IotaOp, MultiplyOp, ParameterOp, WhileOp
 from mlirhlo.formats.hlo_text import parse_module, print_module
-from mlirhlo.rewrites.dce import DcePass
+from mlirhlo.rewrites.legalize.real_imag_expander import RealImagExpanderPass
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
-from mlirhlo.rewrites.real_imag_expander import RealImagExpanderPass
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
-from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.simplify.dce import DcePass
+from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
 
 WIDTH = 3
 """Parameters and results of each computation."""

@@ -11,8 +11,8 @@ from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.interp import run_module
-from mlirhlo.rewrites.dot_merger import DotMergerPass
 from mlirhlo.rewrites.passes import Trace
+from mlirhlo.rewrites.simplify.dot_merger import DotMergerPass
 
 PROGRAMS = 60
 DOT = "dot({}, {}), lhs_contracting_dims={{{}}}, rhs_contracting_dims={{{}}}"

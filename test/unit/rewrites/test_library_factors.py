@@ -9,7 +9,7 @@ import pytest
 from lapack_calls import arrays
 
 import mlirhlo
-from mlirhlo.rewrites import qr_expander
+from mlirhlo.rewrites.linear_algebra import qr_expander
 
 TYPED = "api_version=API_VERSION_TYPED_FFI"
 CHOLESKY = 'custom_call_target="__cusolver$cholesky", backend_config="{\\"lower\\":%s}"'

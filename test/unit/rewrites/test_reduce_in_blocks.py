@@ -10,7 +10,7 @@ from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import WhileOp
 from mlirhlo.rewrites.passes import Trace
-from mlirhlo.rewrites.reduce_in_blocks import ReduceInBlocksPass
+from mlirhlo.rewrites.reductions.reduce_in_blocks import ReduceInBlocksPass
 
 REDUCERS = """
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }

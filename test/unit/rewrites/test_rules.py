@@ -10,7 +10,7 @@ from mlirhlo.formats.mlir import parse_module, print_module
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 from mlirhlo.rewrites.rules import Rewriter, RulePass, apply_rules, rule
-from mlirhlo.rewrites.tuple_simplifier import TupleSimplifierPass
+from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
 
 
 @rule(SubtractOp)

@@ -11,8 +11,8 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_module
 from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.rewrites.control_flow.while_loops import has_nested_state
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
-from mlirhlo.rewrites.while_loops import has_nested_state
 
 
 @pytest.mark.parametrize("start", range(0, 60, 20))

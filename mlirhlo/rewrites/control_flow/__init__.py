@@ -1,0 +1,1 @@
+"""Calls, conditionals, loops, maps and fusions: inlined, simplified, unrolled, made canonical."""

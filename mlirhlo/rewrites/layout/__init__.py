@@ -1,0 +1,1 @@
+"""Layouts: the order of dimensions in memory."""

@@ -1,0 +1,1 @@
+"""Legalisation: an instruction that a target lacks as instructions that it has."""

@@ -1,0 +1,1 @@
+"""Order and lifetime: schedules, rematerialization, and what runs in parallel."""

@@ -1,0 +1,1 @@
+"""Element types: which type a value is computed in."""

@@ -1,0 +1,1 @@
+"""Reductions and windows split into steps that targets compute well."""

@@ -1,0 +1,1 @@
+"""Simplification: redundant instructions, moves and operands go."""

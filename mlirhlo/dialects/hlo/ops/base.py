@@ -363,8 +363,7 @@ def _has_own_effect(op: Instruction) -> bool:
     row = op.opcode
     if row.name == "custom-call":
         return bool_of(op.properties.get("custom_call_has_side_effect"))
-    communicates = row.collective and not row.name.endswith("-id")
-    return row.side_effect or communicates or row.is_asynchronous
+    return row.side_effect or row.communicates or row.is_asynchronous
 
 
 def _traits(row: Opcode) -> tuple[OpTrait, ...]:
@@ -372,6 +371,11 @@ def _traits(row: Opcode) -> tuple[OpTrait, ...]:
     if row.effect is Effect.BY_INSTANCE:
         return (*kinds, InstructionEffects())
     return (*kinds, *TRAITS[row.effect])
+
+
+def classes_of(holds: Callable[[Opcode], bool]) -> frozenset[type[Instruction]]:
+    """The classes of the opcodes whose rows have some property; the modules of the ops are imported by then."""
+    return frozenset(cls for cls in OP_CLASSES.values() if holds(cls.opcode))
 
 
 def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:

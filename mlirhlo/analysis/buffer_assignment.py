@@ -22,6 +22,7 @@ from mlirhlo.dialects.hlo.ops import ConstantOp, FusionOp, ParameterOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW
 
 _POINTER_BYTES = 8
 _ALIGNMENT = 16
@@ -192,7 +193,7 @@ def _moments(
         callees = [
             by_name[name]
             for name in op.called_computations
-            if op.opcode.name in ("while", "call", "conditional", "async-start")
+            if (op.opcode.name in CONTROL_FLOW or op.opcode.name == "async-start")
             and name in by_name
             and name not in seen
         ]

@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.attributes.base import symbols_of
 from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.table import opcodes
 
 
 class Context(Enum):
@@ -31,9 +32,7 @@ class Context(Enum):
     """Called in both ways."""
 
 
-SEQUENTIAL_OPCODES = frozenset(
-    {"async-start", "async-update", "async-done", "call", "conditional", "scan", "while"}
-)
+SEQUENTIAL_OPCODES = opcodes(lambda row: row.runs_whole)
 """Opcodes whose called computations run as a whole; all others embed theirs."""
 
 

@@ -29,10 +29,10 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
     WhileOp,
 )
-from mlirhlo.dialects.hlo.ops.base import OP_CLASSES, Instruction
+from mlirhlo.dialects.hlo.ops.base import Instruction, classes_of
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
-from mlirhlo.dialects.hlo.table import OPCODES
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, Memory, opcodes
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 Position: TypeAlias = tuple[Instruction, ShapeIndex]
@@ -41,29 +41,21 @@ Value: TypeAlias = Position
 Use: TypeAlias = tuple[Instruction, int, ShapeIndex]
 """Instruction, operand number, shape index in the operand."""
 
-FORWARDS = frozenset(name for name, row in OPCODES.items() if row.forwards)
+FORWARDS = opcodes(lambda row: row.forwards)
 """Opcodes whose result is their first operand."""
 
-HANDING_ON = frozenset(
-    cls
-    for name, cls in OP_CLASSES.items()
-    if name in FORWARDS
-    or name in ("tuple", "get-tuple-element", "parameter", "while", "call", "conditional")
-    or name in ("async-start", "async-update", "async-done", "copy-start", "copy-done", "send")
-    or name in ("recv-done", "all-gather-start", "all-gather-done")
-    or name in ("collective-permute-start", "collective-permute-done")
-)
+HANDING_ON = classes_of(lambda row: row.memory is Memory.PASSED)
 """Classes of which some parts of results were made by others; all others make theirs themselves."""
 
+_HANDING_IN = CONTROL_FLOW | {"async-start"}
+"""Opcodes that hand operands to computations and take back what those return."""
 _WRITES = frozenset({"dynamic-update-slice", "scatter"})
 """Opcodes that, at the end of a fusion, write over a parameter."""
 
-_UPDATES = frozenset({"dynamic-update-slice", "all-reduce-start", "all-reduce-done"})
+_UPDATES = opcodes(lambda row: row.memory is Memory.UPDATED)
 """Opcodes whose result takes the place of their first operand."""
 
-WRITING_IN_PLACE = frozenset(
-    OP_CLASSES[name] for name in (*_UPDATES, "scatter", "fusion", "custom-call")
-)
+WRITING_IN_PLACE = classes_of(lambda row: row.memory in (Memory.UPDATED, Memory.CHOSEN))
 """Classes of which some write over operands."""
 
 
@@ -214,7 +206,7 @@ def callers_of(live: Iterable[Instruction], computations: Mapping[str, Computati
     """Those that hand values to a computation and back: not a reduce to its function of elements."""
     found = Callers()
     for op in live:
-        if op.opcode.name in ("call", "while", "conditional", "async-start"):
+        if op.opcode.name in _HANDING_IN:
             for turn, name in enumerate(op.called_computations):
                 if name in computations:
                     found.setdefault(name, []).append(op)

@@ -13,9 +13,12 @@ from mlirhlo.dialects.hlo.attributes.base import bool_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
+from mlirhlo.dialects.hlo.table import STARTED, opcodes
 
-_ENDS = frozenset({"async-done", "async-update", "copy-done"})
-_HAVE_ENDS = frozenset({"async-start", "async-update", "copy-start"})
+_ENDS = opcodes(
+    lambda row: row.is_asynchronous and not (row.is_async_start or row.collective or row.transfers)
+)
+_HAVE_ENDS = frozenset(start for start in STARTED if STARTED[start] in _ENDS) | {"async-update"}
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from mlirhlo.dialects.hlo.attributes.kinds import IntegerListsAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import OPCODES, opcodes
 
 declare(
     "collective",
@@ -36,10 +37,7 @@ class GroupMode(Enum):
     FLATTENED_ID = "devices"
 
 
-_BY_PARTITION = frozenset(
-    {"all-to-all", "collective-broadcast", "collective-permute", "collective-permute-start",
-     "ragged-all-to-all"}
-)  # fmt: skip
+_BY_PARTITION = opcodes(lambda row: row.groups_partitions)
 """Collectives that join partitions when they have a channel."""
 
 
@@ -127,7 +125,7 @@ def _group_problem(groups: tuple[tuple[int, ...], ...], opcode: str) -> tuple[st
                 f"Replica {device} is not named in instruction's replica-groups",
             )
     # Only some collectives need equal sizes; a reduction does not.
-    uniform = opcode.startswith(("all-gather", "all-to-all", "reduce-scatter", "ragged-all-to-all"))
+    uniform = OPCODES[opcode].splits_groups
     if uniform and len({len(group) for group in groups}) > 1:  # collective_c5
         return "collective_c5", "Replica groups expected to be of uniform size"
     return None

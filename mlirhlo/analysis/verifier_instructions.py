@@ -27,7 +27,7 @@ from mlirhlo.dialects.hlo.shapes import (
     compatible,
     leaves,
 )
-from mlirhlo.dialects.hlo.table import ANNOTATIONS
+from mlirhlo.dialects.hlo.table import ANNOTATIONS, CONTROL_FLOW, HANDS_ON
 from mlirhlo.dialects.hlo.types import shape_of
 
 declare(
@@ -38,9 +38,7 @@ declare(
     c10="a layout-sensitive check finds the same layout in values passed through",
 )
 
-_PASSES_LAYOUT_ON = frozenset(
-    {"add-dependency", "call", "conditional", "get-tuple-element", "opt-barrier", "tuple", "while"}
-)
+_PASSES_LAYOUT_ON = HANDS_ON | CONTROL_FLOW
 """Opcodes that hand values on without touching them."""
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from mlirhlo.analysis.shape_inference.base import declare
 from mlirhlo.analysis.verifier_report import PAIRS, Report
 from mlirhlo.dialects.hlo.attributes.base import bool_of, int_of
 from mlirhlo.dialects.hlo.module import holder
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, HANDS_ON, STARTED
 
 declare(
     "pair",
@@ -22,35 +23,13 @@ declare(
     c1="a channel of a send or recv is used by no collective",
 )
 
-_DONE = {
-    "all-gather-start": ("all-gather-done",),
-    "all-reduce-start": ("all-reduce-done",),
-    "async-start": ("async-update", "async-done"),
-    "async-update": ("async-update", "async-done"),
-    "collective-permute-start": ("collective-permute-done",),
-    "copy-start": ("copy-done",),
-    "recv": ("recv-done",),
-    "send": ("send-done",),
-}
-_START = {
-    "all-gather-done": ("all-gather-start",),
-    "all-reduce-done": ("all-reduce-start",),
-    "async-done": ("async-start", "async-update"),
-    "async-update": ("async-start", "async-update"),
-    "collective-permute-done": ("collective-permute-start",),
-    "copy-done": ("copy-start",),
-    "recv-done": ("recv",),
-    "send-done": ("send",),
-}
-_CARRIERS = frozenset(
-    {"call", "conditional", "get-tuple-element", "opt-barrier", "parameter", "tuple", "while"}
-)
+_BEGIN, _GO_ON = ("async-start", "async-update"), ("async-update", "async-done")
+_DONE = {start: (done,) for start, done in STARTED.items()} | dict.fromkeys(_BEGIN, _GO_ON)
+_START = {done: (start,) for start, done in STARTED.items()} | dict.fromkeys(_GO_ON, _BEGIN)
+_CARRIERS = HANDS_ON | CONTROL_FLOW | {"parameter"}
 """Instructions that may carry a started value into or out of a loop."""
 
 _CHANNELS = frozenset({"send-done", "recv-done"})
-_TRANSFERS: Mapping[str, str] = dict.fromkeys(
-    ("send", "send-done", "recv", "recv-done"), "transfer"
-)
 
 
 def check_pair(op: Instruction, report: Report) -> None:
@@ -122,7 +101,7 @@ def check_channels(instructions: Iterable[Instruction], report: Report) -> None:
         attribute = op.properties.get("channel_id")
         if attribute is None or int_of(attribute) <= 0:
             continue
-        kind = _TRANSFERS.get(op.opcode.name, "collective")
+        kind = "transfer" if op.opcode.transfers else "collective"
         known, first = kinds.setdefault(int_of(attribute), (kind, op))
         if known != kind:  # channel_c1
             report.add(

@@ -12,6 +12,7 @@ from mlirhlo.dialects.hlo.build import append, create, make
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.cloning import clone_computation
 
@@ -28,7 +29,7 @@ def candidates(module: HloModule) -> Iterator[Instruction]:
             continue
         seen.add(name)
         for op in by_name[name].instructions:
-            if op.opcode.name in ("while", "conditional", "call", "async-start"):
+            if op.opcode.name in CONTROL_FLOW or op.opcode.name == "async-start":
                 ahead += op.called_computations
             elif not op.opcode.free:
                 yield op

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-_DEVICE_DEPENDENT = frozenset({"partition-id", "replica-id", "send", "recv", "infeed", "outfeed"})
 
 _MARKERS = ("Sharding", "xla.sdy.FuncResultSharding", "xla.sdy.PropagationBarrier")
 """Custom calls about sharding that give back their input on every device."""
@@ -105,7 +104,7 @@ def depends_on_device(module: ModuleOp) -> bool:
     """Whether devices may compute different things from the same inputs."""
     for op in HloModule(module).instructions:
         opcode = op.opcode
-        if opcode.collective or opcode.name in _DEVICE_DEPENDENT:
+        if opcode.collective or opcode.transfers:
             return True
         target = getattr(op, "custom_call_target", None)
         if target is not None and ("sdy" in target or "SPMD" in target):

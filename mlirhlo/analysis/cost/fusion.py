@@ -21,6 +21,7 @@ from mlirhlo.dialects.hlo.ops import FusionOp, GetTupleElementOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 
 
@@ -157,8 +158,8 @@ class _Reading:
         return total
 
 
-_TAKEN = frozenset({"slice", "dynamic-slice"})
-_SLICES = frozenset({"slice", "dynamic-slice", "dynamic-update-slice"})
+_TAKEN = opcodes(lambda row: row.movement is Movement.SLICE)
+_SLICES = _TAKEN | opcodes(lambda row: row.movement is Movement.UPDATE)
 
 
 def _users(value: SSAValue) -> list[Instruction]:

@@ -24,25 +24,15 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Shape, TupleShape, leaves
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, Calls, opcodes
 
 Rule: TypeAlias = "Callable[[Visitor, Instruction, Counts], None]"
 
 RULES: dict[str, Rule] = {}
 """By opcode; no rule: the defaults."""
 
-NO_TIME = frozenset(
-    {
-        "add-dependency",
-        "after-all",
-        "call",
-        "conditional",
-        "constant",
-        "custom-call",
-        "domain",
-        "get-tuple-element",
-        "parameter",
-        "while",
-    }
+NO_TIME = CONTROL_FLOW | opcodes(
+    lambda row: (row.free and row.name not in ("opt-barrier", "tuple")) or row.calls is Calls.TARGET
 )
 """Opcodes whose time is not that of their slowest need: none, unknown, or the sum of what they call."""
 

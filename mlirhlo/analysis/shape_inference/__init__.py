@@ -37,7 +37,7 @@ from mlirhlo.analysis.shape_inference.base import (
 )
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.shapes import Shape, compatible
-from mlirhlo.dialects.hlo.table import OPCODES, Arity
+from mlirhlo.dialects.hlo.table import OPCODES, Arity, opcodes
 
 __all__ = ["CONSTRAINTS", "ConstraintError", "check_declared", "infer"]
 
@@ -105,13 +105,7 @@ def check_declared(
         check(given)
 
 
-_EXACT = frozenset(
-    {
-        "add-dependency", "after-all", "async-done", "async-update", "call", "conditional",
-        "copy-done", "domain", "fusion", "get-tuple-element", "opt-barrier", "outfeed", "recv-done",
-        "send", "send-done", "tuple", "while",
-    }
-)  # fmt: skip
+_EXACT = opcodes(lambda row: row.handles_whole) | {"copy-done"}
 """Opcodes that pass values through: no change of precision hides in them."""
 
 

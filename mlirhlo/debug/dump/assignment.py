@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import HANDS_ON, Calls, Memory, opcodes
 from mlirhlo.formats.hlo_text import PrintOptions
 from mlirhlo.formats.hlo_text.printer import ModulePrinter
 from mlirhlo.lowering.plan.plan import Plan
@@ -27,16 +28,12 @@ from mlirhlo.lowering.plan.steps import Buffer, Tree
 
 Index: TypeAlias = tuple[int, ...]
 
-_TRANSPARENT = frozenset({"tuple", "get-tuple-element", "domain"})
+_TRANSPARENT = HANDS_ON - {"opt-barrier", "add-dependency"}
 """Instructions that hand values on and count as no use of them."""
 
-_PASSING = _TRANSPARENT | frozenset(
-    {
-        "parameter", "bitcast", "reshape", "copy", "call", "while", "conditional", "opt-barrier",
-        "optimization-barrier", "after-all", "add-dependency", "copy-start", "copy-done",
-        "async-start", "async-update", "async-done", "fusion",
-    }
-)  # fmt: skip
+_PASSING = opcodes(
+    lambda row: row.free or row.calls is Calls.FUSED or row.memory is Memory.PASSED
+) | {"copy", "reshape"}
 """Instructions whose result may be a buffer that held a value before."""
 
 

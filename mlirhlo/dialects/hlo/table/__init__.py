@@ -41,8 +41,10 @@ __all__ = [
     "COMMON",
     "COMMON_AFTER",
     "COMMON_BEFORE",
+    "CONTROL_FLOW",
     "CONTROL_PREDECESSORS",
     "ELEMENTWISE_ROWS",
+    "HANDS_ON",
     "LINEAR_ALGEBRA_ROWS",
     "OPCODES",
     "PLAIN_NS",
@@ -84,6 +86,12 @@ OPCODES: Mapping[str, Opcode] = {
 def opcodes(holds: Callable[[Opcode], bool]) -> frozenset[str]:
     """The names of the opcodes whose rows have some property: computed once, where a module asks for it."""
     return frozenset(row.name for row in OPCODES.values() if holds(row))
+
+
+CONTROL_FLOW = opcodes(lambda row: row.calls is Calls.CONTROL)
+"""Opcodes that run computations whole, on their operands."""
+HANDS_ON = opcodes(lambda row: row.movement is Movement.VALUE)
+"""Opcodes whose result is, in parts, what their operands are."""
 
 
 STARTED: Mapping[str, str] = {

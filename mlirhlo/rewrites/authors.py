@@ -14,11 +14,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from dataclasses import replace as with_fields
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.analysis.shape_inference import ConstraintError, check_declared
@@ -81,6 +83,7 @@ class Author:
         self._rule: Rule | None = None
         self._generations: dict[Operation, int] = {}
         self._generation = 0
+        self._touched: list[Instruction] = []
         self._last: deque[Rule] = deque(maxlen=64)
 
     def watched(self, rules: Iterable[Rule]) -> list[Rule]:
@@ -93,11 +96,14 @@ class Author:
 
     def rewrite(self, rule: Rule, op: Instruction, rewriter: Rewriter) -> None:
         """Tries `rule`. Raises what it raises, with its name, and `HloError`: HLO0416, HLO0417."""
-        self._rule = rule
+        self._rule, self._touched = rule, [op]
         self._generation = self._generations.get(op, 0) + 1
         try:
             with limited(self._too_long):
                 rule.function(op, rewriter)
+            for each in self._touched:
+                if message := _attribute_fault(each):
+                    raise self.wrong(message)
         except ConstraintError as problem:
             raise self.wrong(str(problem)) from problem
         except Exception as problem:
@@ -147,6 +153,7 @@ class Author:
         """An instruction was inserted or changed."""
         if self._rule is not None and isinstance(op, Instruction):
             self._trace.written_by[op] = self._rule.name, place_of(self._rule.function)
+            self._touched.append(op)
 
     def inserted(self, op: Operation | Block) -> None:
         """As a listener of insertions."""
@@ -188,12 +195,15 @@ class CheckedRewriter(Rewriter):
                 got = type(operand).__name__
                 raise self._author.wrong(f"build {name}: operand {index} is a {got}, not a value")
         try:
-            return super().build(cls, *operands, shape=shape, **properties)
+            new_op = super().build(cls, *operands, shape=shape, **properties)
         except HloError:
             raise
         except Exception as problem:
             message = f"build {name}: {str(problem) or type(problem).__name__}"
             raise self._author.wrong(message) from problem
+        if fault := _attribute_fault(new_op):
+            raise self._author.wrong(f"build {fault}")
+        return new_op
 
     def replace(
         self,
@@ -266,8 +276,35 @@ def _misfit(
     return None
 
 
+_FIELDS = frozenset(field.name for field in fields(Operation)) | {"text_source"}
+"""What an instruction holds as an object; its attributes are in `properties`."""
+
+
+def _attribute_fault(op: Instruction) -> str | None:
+    """Which attribute an instruction has been given that its opcode has not, or not of this kind."""
+    for name in vars(op).keys() - _FIELDS:
+        advice = f"attributes are set in op.properties[{name!r}], where the opcode has them"
+        return (
+            f"{_name(op)}: {type(op).__name__} has no attribute {name!r} that can be set; {advice}"
+        )
+    known = op.property_order
+    for name in op.properties:
+        if name not in known and op.opcode.name != "parameter":
+            has = (
+                ", ".join(spec.property_name for spec in op.opcode.attributes) or "none of its own"
+            )
+            return f"{_name(op)}: {op.opcode.name} has no attribute {name!r} (it has: {has})"
+    try:
+        op.verify_()
+    except VerifyException as problem:
+        return f"{_name(op)}: {problem}"
+    return None
+
+
 def _fault(op: Operation) -> str | None:
     """What is wrong with a new instruction by itself."""
+    if isinstance(op, Instruction) and (message := _attribute_fault(op)):
+        return message
     if not isinstance(op, Instruction) or op.calling_keys:
         return None
     try:
@@ -314,11 +351,16 @@ def run_foreign(pass_: HloPass, run: Callable[[], object]) -> bool:
 
 
 def verify_foreign(pass_: ModulePass, module: ModuleOp, trace: Trace) -> None:
-    """Raises `HloError` HLO0512 where a pass from outside leaves an invalid module."""
+    """Raises `HloError` where a pass from outside leaves an invalid module: HLO0512, HLO0415 for attributes."""
     from mlirhlo.analysis.verifier import verify_module
 
     try:
+        for op in module.walk():
+            if isinstance(op, Instruction) and (fault := _attribute_fault(op)):
+                raise _failed(type(pass_), pass_.name, fault)
         problems = verify_module(module, authors=trace.written_by)
+    except HloError:
+        raise
     except Exception as problem:
         message = f"what it leaves cannot be verified: {type(problem).__name__}: {problem}"
         raise _failed(type(pass_), pass_.name, message) from problem

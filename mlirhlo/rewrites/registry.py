@@ -424,9 +424,9 @@ def _near(problem: BaseException) -> str | None:
 
 
 def _last_line_in(problem: BaseException, file: Path) -> str:
-    line, trace = "", problem.__traceback__
+    line, trace, file = "", problem.__traceback__, file.absolute()
     while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename) == file:
+        if Path(trace.tb_frame.f_code.co_filename).absolute() == file:
             line = f":{trace.tb_lineno}"
         trace = trace.tb_next
     return line

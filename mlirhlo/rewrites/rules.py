@@ -322,6 +322,24 @@ class RulePass(HloPass):
                 raise TypeError(
                     f"{cls.__name__}.rules: {name} is no rule; @rule(…) above it makes it one"
                 )
+            if is_foreign(each.function):
+                cls._check_needs(each)
+        if "name" in vars(cls) and not cls.rules and cls.run is RulePass.run:
+            raise TypeError(
+                f"{cls.__name__} has no rules; rules: ClassVar[tuple[Rule, ...]] = (…,) names them"
+            )
+
+    @classmethod
+    def _check_needs(cls, rule: Rule) -> None:
+        """Raises `TypeError` where a rule needs an option that this pass does not have."""
+        own = {name for base in cls.__mro__ for name in vars(base).get("__annotations__", ())}
+        options = own - {"name", "rules", "exact"}
+        for need in rule.needs:
+            if need.removeprefix("!") not in options:
+                known = ", ".join(sorted(options))
+                raise TypeError(
+                    f"rule {rule.name} needs {need!r}, which is no option of {cls.__name__} ({known})"
+                )
 
     def selected(self) -> Rules:
         """Rules that the options leave. Raises `HloError` HLO0403 for an unknown name."""

@@ -148,6 +148,29 @@ ENDLESS = {
 }
 
 
+NEW = "n = rewriter.build(SubtractOp, op.lhs, op.rhs); "
+ATTRIBUTES = {
+    "of Python": "op.dimensions = (0,)",
+    "of Python, changed too": "op.dimensions = (0,); rewriter.replace_by_value(op, op.lhs)",
+    "name": "op.name = 'hlo.subtract'",
+    "property": "op.properties['dimensions'] = op.parent.first_op.properties['parameter_number']",
+    "kind": "op.properties['metadata'] = op.parent.first_op.properties['parameter_number']",
+    "new, of Python": f"{NEW}n.dimensions = (0,); rewriter.replace(op, n)",
+    "new, property": f"{NEW}n.properties['dimensions'] = op.attributes; rewriter.replace(op, n)",
+    "built": "rewriter.replace(op, rewriter.build(SubtractOp, op.lhs, op.rhs, dimensions=(0,)))",
+    "of a user": "next(iter(op.output.uses)).operation.properties['dimensions'] = None\n"
+    "rewriter.handle_operation_modification(next(iter(op.output.uses)).operation)",
+}
+
+
+@pytest.mark.parametrize("body", ATTRIBUTES.values(), ids=ATTRIBUTES)
+def test_attributes_that_an_opcode_does_not_have_are_told(run: Run, body: str) -> None:
+    code, said = run.rules(add__mine=body)
+    assert code == 1
+    assert re.match(rf"{run.path}:\d+: error\[HLO0416\]: rule 'mine' of pass 'p': ", said)
+    assert re.search("has no attribute '(dimensions|name)'|'?metadata'?", said)
+
+
 @pytest.mark.parametrize("bodies", ENDLESS.values(), ids=ENDLESS)
 def test_rules_that_never_end_are_stopped_and_named(run: Run, bodies: dict[str, str]) -> None:
     code, said = run.rules(**bodies)
@@ -230,6 +253,16 @@ class P(HloPass):
             "[c.detach() for c in list(module.op.body.block.ops)]; return True",
             "HLO0512",
         ),
+        (
+            "module, trace",
+            "[setattr(op, 'dimensions', 1) for op in module.entry.instructions]; return True",
+            "HLO0415",
+        ),
+        (
+            "module, trace",
+            "[op.properties.update(x=None) for op in module.entry.instructions]; return True",
+            "HLO0415",
+        ),
     ],
 )
 def test_passes_that_go_wrong(run: Run, arguments: str, body: str, code: str) -> None:
@@ -281,6 +314,9 @@ class P(RulePass):
         ("@rule(AddOp)", "mine"),
         ("@rule(AddOp)", "(mine, 'other')"),
         ("@rule(AddOp)", "None"),
+        ("@rule(AddOp)", "()"),
+        ('@rule(AddOp, needs=("fast",))', "(mine,)"),
+        ('@rule(AddOp, needs=("!rules",))', "(mine,)"),
     ],
 )
 def test_what_is_no_rule_is_told_when_the_file_is_loaded(
@@ -290,6 +326,17 @@ def test_what_is_no_rule_is_told_when_the_file_is_loaded(
     code, said = run(HEAD + mine + WITH_RULES.format(rules=rules))
     assert code == 1
     assert re.search(rf"error\[HLO0405\]: {run.path}:\d+: the pass file raised ", said)
+
+
+def test_rules_that_need_options_of_their_pass_are_taken(run: Run) -> None:
+    mine = HEAD + RULE.format(op="AddOp", name="mine").replace("AddOp", "AddOp, needs=('!slow',)")
+    passes = PASS.format(rules="mine") + "    slow: bool = True\n"
+    assert run(mine + "    raise ValueError\n" + passes)[0] == 0
+    code, said = run(
+        mine + "    raise ValueError\n" + passes.replace("bool = True", "bool = False")
+    )
+    assert code == 1
+    assert "rule 'mine' of pass 'p' raised ValueError" in said
 
 
 def test_endless_code_of_an_author_is_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ def test_an_instruction_of_the_same_opcode_keeps_the_name() -> None:
         """x - y => y - x, once"""
         if op.metadata is not None and op.instruction_name == "s_7":
             fresh = rewriter.build(SubtractOp, op.rhs, op.lhs)
-            fresh.properties["statistics"] = op.properties["metadata"]
+            fresh.properties["metadata"] = op.properties["metadata"]
             rewriter.replace(op, fresh)
 
     module = parse_module(TEXT)

@@ -12,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log2
 from pathlib import Path
 from random import Random
@@ -228,14 +229,30 @@ def products() -> Iterator[Kernel]:
 
 
 def scans() -> Iterator[Kernel]:
-    """Cumulative sums of lines, short and long."""
+    """Cumulative folds of lines, short and long, along every dimension."""
     for type_ in ("f32", "bf16"):
-        for rows, length in ((64, 100), (33, 1001), (16, 4096), (1, 40000), (2, 33001)):
-            text = f"""  x = {type_}[{rows},{length}] parameter(0)
+        for sizes, dim in (
+            ((64, 100), 1),
+            ((33, 1001), 1),
+            ((16, 4096), 1),
+            ((1, 40000), 1),
+            ((2, 33001), 1),
+            ((1000, 20), 1),
+            ((77, 7), 1),
+            ((1000, 64), 0),
+            ((500, 33), 0),
+            ((40, 100, 16), 1),
+            ((300, 9, 3), 1),
+        ):
+            shape = f"{type_}[{','.join(map(str, sizes))}]"
+            window, pad = (
+                "x".join(one if d == dim else none for d in range(len(sizes)))
+                for one, none in ((str(sizes[dim]), "1"), (f"{sizes[dim] - 1}_0", "0_0"))
+            )
+            text = f"""  x = {shape} parameter(0)
   zero = {type_}[] constant(0)
-  ROOT r = {type_}[{rows},{length}] reduce-window(x, zero), to_apply=maximum,
-    window={{size=1x{length} pad=0_0x{length - 1}_0}}"""
-            yield Kernel("scan", f"{type_}[{rows},{length}]", _module(type_, text))
+  ROOT r = {shape} reduce-window(x, zero), to_apply=maximum, window={{size={window} pad={pad}}}"""
+            yield Kernel("scan", f"{shape} {dim}", _module(type_, text))
 
 
 def movements() -> Iterator[Kernel]:
@@ -280,8 +297,7 @@ def selections() -> Iterator[Kernel]:
     """The largest of each row: what has to move is the rows, once."""
     for rows, length, kept in ((64, 200, 4), (8, 1000, 10), (1, 20000, 8)):
         text = f"""  x = f32[{rows},{length}] parameter(0)
-  t = (f32[{rows},{kept}], s32[{rows},{kept}]) topk(x), k={kept}, largest=true
-  ROOT r = f32[{rows},{kept}] get-tuple-element(t), index=0"""
+  ROOT t = (f32[{rows},{kept}], s32[{rows},{kept}]) topk(x), k={kept}, largest=true"""
         yield Kernel("top-k", f"f32[{rows},{length}] {kept}", _module("f32", text))
 
 
@@ -322,23 +338,27 @@ def kernels() -> Iterator[Kernel]:
         yield from kinds()
 
 
+def _arrays(result: Any) -> list[Any]:
+    return [np.asarray(one) for one in (result if isinstance(result, tuple) else (result,))]
+
+
 def measure(kernel: Kernel, gpu: str = "h100") -> Row:
     """Runs a kernel on random inputs. Raises AssertionError for a wrong result, or a finding of the simulator."""
     module = mlirhlo.parse(kernel.hlo)
     executable: Any = mlirhlo.compile(module, platform="gpu", gpu=gpu)
     inputs = make_fake_arguments(module.op)
-    result = np.asarray(executable(*inputs))
-    tolerance = 1e-4 if result.dtype == np.float32 else 0.1
-    wide = np.complex128 if result.dtype.kind == "c" else np.float64
-    np.testing.assert_allclose(
-        result.astype(wide),
-        np.asarray(mlirhlo.run(module, *inputs)).astype(wide),
-        rtol=tolerance,
-        atol=tolerance,
+    results, expected = (
+        _arrays(run(*inputs)) for run in (executable, partial(mlirhlo.run, module))
     )
+    for result, right in zip(results, expected, strict=True):
+        tolerance = 1e-4 if result.dtype == np.float32 else 0.1
+        wide = np.complex128 if result.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(
+            result.astype(wide), right.astype(wide), rtol=tolerance, atol=tolerance
+        )
     assert not executable.findings, executable.findings
     total = sum((one.figures for one in executable.figures), Figures())
-    least = sum(-(-np.asarray(array).nbytes // SECTOR) for array in (*inputs, result))
+    least = sum(-(-np.asarray(array).nbytes // SECTOR) for array in (*inputs, *results))
     moved = total.global_memory.sectors
     lanes = total.global_memory.bytes_read + total.global_memory.bytes_written
     conflicts = total.shared_memory.bank_conflicts

@@ -63,7 +63,7 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags,
     device, wanted = device_of(gpu, flags), wanted_passes(flags)
     fused, plan = plan_gpu(loaded.module, device, observer, wanted)
     if stage in ("structured", "scheduled"):
-        kernels = structured_module(fused, plan.instructions, plan.kernels)
+        kernels = structured_module(fused, plan.instructions, plan.kernels, constants=True)
         return _continued(kernels, "structured", stage, device)
     return _continued(whole_program(merged(plan.kernels), plan), "gpu", stage, device)
 

@@ -110,7 +110,7 @@ class KernelTimes:
         self, op: Instruction, bodies: Mapping[str, ComputationOp]
     ) -> KernelCost | None:
         try:
-            kernel = to_structured(op, bodies, "candidate")
+            kernel = to_structured(op, bodies, "candidate", constants=True)
             optimize_kernel(kernel)
             schedule(kernel, self.gpu)
         except HloError:

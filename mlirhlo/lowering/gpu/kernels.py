@@ -28,7 +28,7 @@ def structured_kernel(
     name: str, op: Instruction, computations: Mapping[str, ComputationOp], device: GpuDevice
 ) -> KernelOp:
     """The structured kernel of an instruction or fusion, with its schedules. Raises `HloError` HLO079x."""
-    kernel = to_structured(op, computations, name)
+    kernel = to_structured(op, computations, name, constants=True)
     optimize_kernel(kernel)
     schedule(kernel, device)
     return kernel

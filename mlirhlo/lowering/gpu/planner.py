@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from mlirhlo.analysis.trip_count import known_trip_count
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.ops import CustomCallOp, WhileOp
+from mlirhlo.dialects.hlo.ops import CustomCallOp, FusionOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import without_layout
 from mlirhlo.dialects.hlo.types import shape_of
@@ -28,6 +28,7 @@ from mlirhlo.lowering.plan.in_memory import is_held
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, Tree, all_steps
+from mlirhlo.lowering.structured.conversion import scalar_constant
 from mlirhlo.rewrites.legalize.custom_call_expander import is_overwritten
 
 OF_THE_HOST = frozenset(
@@ -133,6 +134,12 @@ class _GpuPlanner(Planner[GpuKernel]):
                 why = "the host hands over no data while a program runs"
             message = f"`{op.opcode.name}` %{op.instruction_name} has no GPU code: {why}"
             raise error("HLO0802", message, place_of(op), help=_ELSEWHERE) from None
+
+    def key(self, op: Instruction) -> Hashable:
+        if isinstance(op, FusionOp):
+            return super().key(op)
+        literals = map(scalar_constant, op.inputs)
+        return super().key(op), tuple(v and v.array.tobytes() for v in literals)
 
     def native(self, op: Instruction, operands: list[Tree], steps: list[Step]) -> Tree | None:
         if not is_mosaic_call(op) or any(map(is_held, (*operands, op.shape))):

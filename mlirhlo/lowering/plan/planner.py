@@ -7,7 +7,7 @@ the end of each round. Everything else becomes a kernel, one for all instruction
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from types import GeneratorType
 from typing import Generic, TypeAlias, TypeVar, cast
 
@@ -444,6 +444,10 @@ class Planner(Generic[KernelT]):
         steps.append(Kernel(name, reads, writes))
         return result
 
+    def key(self, op: Instruction) -> Hashable:
+        """Equal for instructions that one kernel can compute."""
+        return kernel_key(op, self.computations)
+
     def _names(self, op: Instruction) -> list[str]:
         """The kernel that computes what an instruction does, if there is one already: to be filled in."""
         # Most kernels of small modules are the only ones of their shape: what they compute is not described.
@@ -453,8 +457,8 @@ class Planner(Generic[KernelT]):
             return mine
         if (first := self.alone[outline]) is not None:
             self.alone[outline] = None
-            self.names[kernel_key(first[0], self.computations)] = first[1]
-        return self.names.setdefault(kernel_key(op, self.computations), mine)
+            self.names[self.key(first[0])] = first[1]
+        return self.names.setdefault(self.key(op), mine)
 
     def workspace(self, size_bytes: int) -> Buffer:
         """Memory that one step uses."""

@@ -25,6 +25,7 @@ from mlirhlo.dialects.structured import (
     TopKOp,
     sizes_of,
 )
+from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule
 from mlirhlo.lowering.schedule.scans import schedule_of_scan
 from mlirhlo.lowering.schedule.scatters import schedule_of_scatter
@@ -44,9 +45,11 @@ _KINDS: Mapping[type[Operation], str] = {
 """How the others are launched."""
 _MEMORY_COST = 8
 """Of writing an element and reading it back, in instructions."""
+_READ_COST = 4
+"""Of reading it once more."""
 
 
-def map_to_grid(kernel: KernelOp, *, deterministic: bool = False) -> None:
+def map_to_grid(kernel: KernelOp, gpu: GpuDevice, *, deterministic: bool = False) -> None:
     """Sets the schedules of a kernel's ops; leaves a kernel alone in which an op has one.
 
     `deterministic`: whether results must not depend on the order in which threads run.
@@ -80,7 +83,7 @@ def map_to_grid(kernel: KernelOp, *, deterministic: bool = False) -> None:
             number += 1
         schedule = Schedule(number - 1, kind)
         if isinstance(op, ScanOp):
-            schedule = schedule_of_scan(op, number - 1)
+            schedule = schedule_of_scan(op, number - 1, gpu)
         elif isinstance(op, ScatterOp):
             schedule = schedule_of_scatter(op, number - 1, deterministic=deterministic)
         elif isinstance(op, SortOp):
@@ -103,7 +106,7 @@ def _launched(kernel: KernelOp, ops: list[Operation]) -> set[Operation]:
         own = cost[op]
         is_read_whole = not isinstance(op, ELEMENTWISE) or not returned.isdisjoint(op.results)
         is_read_whole = is_read_whole or op in launched
-        if is_read_whole or demand[op] * own > 2 * size * (own + _MEMORY_COST):
+        if is_read_whole or demand[op] * (own - _READ_COST) > 2 * size * (own + _MEMORY_COST):
             launched.add(op)
             evaluations: float = size
         else:

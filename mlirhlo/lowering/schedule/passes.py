@@ -137,7 +137,7 @@ class GpuMapToGridPass(_SchedulePass):
 
     def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
         """As the class says."""
-        map_to_grid(kernel, deterministic=self.deterministic or gpu.is_deterministic)
+        map_to_grid(kernel, gpu, deterministic=self.deterministic or gpu.is_deterministic)
 
 
 @dataclass(frozen=True)

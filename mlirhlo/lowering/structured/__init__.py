@@ -28,16 +28,20 @@ def optimize_kernel(kernel: KernelOp) -> None:
 
 
 def structured_module(
-    fused: ModuleOp, instructions: Mapping[str, Instruction], kernels: Collection[str]
+    fused: ModuleOp,
+    instructions: Mapping[str, Instruction],
+    kernels: Collection[str],
+    *,
+    constants: bool = False,
 ) -> ModuleOp:
     """The stage `structured` of a planned module: the structured form of each of its `kernels`, by the name of the
-    instruction that it was made for.
+    instruction that it was made for; `constants` as for `to_structured`.
 
     Raises `HloError` HLO079x for what has no structured form.
     """
     computations = HloModule(fused).by_name()
     ops = [
-        to_structured(instructions[name], computations, name)
+        to_structured(instructions[name], computations, name, constants=constants)
         for name in instructions
         if name in kernels
     ]

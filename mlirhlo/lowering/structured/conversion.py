@@ -73,10 +73,13 @@ def converters() -> Mapping[str, Converter]:
     return _CONVERTERS
 
 
-def to_structured(op: Instruction, computations: Computations, name: str) -> KernelOp:
+def to_structured(
+    op: Instruction, computations: Computations, name: str, *, constants: bool = False
+) -> KernelOp:
     """The kernel `name` that computes `op`: arrays of its operands in, arrays of its results out.
 
-    Every result is computed by an op of the kernel, and by none that computes another result's array.
+    Every result is computed by an op of the kernel, and by none that computes another result's array. `constants`:
+    whether operands that are constant scalars are constants of the kernel, which does not read their arrays.
     Raises `HloError` HLO0790 and HLO0791 for what has no structured form.
     """
     kernel = Kernel(computations)
@@ -85,10 +88,20 @@ def to_structured(op: Instruction, computations: Computations, name: str) -> Ker
         results = kernel.inline(op, values)
     else:
         for operand, arrays in zip(op.inputs, values, strict=True):
-            kernel.values[operand] = arrays
+            literal = scalar_constant(operand) if constants else None
+            kernel.values[operand] = arrays if literal is None else (kernel.constant(literal),)
         results = kernel.converted(op)
     kernel.finish(results)
     return KernelOp(name, kernel.block)
+
+
+def scalar_constant(operand: SSAValue) -> Literal | None:
+    """The number that an operand is; None for arrays, and for what is not known."""
+    owner = operand.owner
+    if not isinstance(owner, ConstantOp) or owner.literal is None or owner.literal.is_elided:
+        return None
+    shape = shape_of(operand.type)
+    return owner.literal if isinstance(shape, ArrayShape) and not shape.rank else None
 
 
 def no_form(op: Instruction, reason: str = "") -> HloError:

@@ -12,6 +12,7 @@ from mlirhlo.lowering.gpu.kinds import (
     select_and_scatter,
     sort,
     staged_rows,
+    staged_scan,
     transpose,
     update,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "select_and_scatter",
     "sort",
     "staged_rows",
+    "staged_scan",
     "transpose",
     "update",
 ]

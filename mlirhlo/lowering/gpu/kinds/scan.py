@@ -2,8 +2,10 @@
 
 A thread a line carries the state from element to element. Where the order of folding is open, `row_threads` threads
 scan a line together, tile by tile: each scans its neighbours, the totals of threads are scanned by shuffles, those
-of warps through shared memory, and what came before a thread is put in front of its own. `parts` blocks share a
-long line: each looks back at those before it (`look_back.py`), so that the line is read once.
+of warps through shared memory, and what came before a thread is put in front of its own. A line that begins within a
+sector is scanned from the start of the sector on: its first threads have no elements then. `parts` blocks share a
+long line: each looks back at those before it (`look_back.py`), so that the line is read once. Short lines, and those
+that are no neighbours in memory, are of kind `staged_scan`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from mlirhlo.lowering.gpu.kinds.look_back import Chain, clear
 from mlirhlo.lowering.gpu.kinds.neighbours import read_neighbours
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
+from mlirhlo.lowering.hlo_to_loops.folds import zero_element
 from mlirhlo.lowering.schedule.attributes import Schedule
+from mlirhlo.lowering.schedule.scans import idle_threads
 
 WARP = 32
 
@@ -106,11 +110,12 @@ class _Line:
         self.parts = max(schedule.parts, 1)
         self.length = self.sizes[op.dim]
         self.tile = self.threads * self.held
-        self.tiles = -(-self.length // (self.tile * self.parts))
-        """Of a part."""
-        self.is_open = self.tile * self.tiles * self.parts > self.length
         rest = (*self.sizes[: op.dim], *self.sizes[op.dim + 1 :])
         count, per_block = prod(rest), schedule.threads // self.threads
+        idle = idle_threads(op, self.held)
+        self.tiles = -(-(self.length + idle * self.held) // (self.tile * self.parts))
+        """Of a part."""
+        self.is_open = idle > 0 or self.tile * self.tiles * self.parts > self.length
         self.blocks = -(-count // per_block) * self.parts
         thread = b.thread_id()
         self.lane: Index = b.rem(thread, self.threads)
@@ -122,6 +127,15 @@ class _Line:
             self.valid = b.cmpi("ult", self.number, b.index(count))
             self.number = b.index(b.minimum(self.number, count - 1))
         self.at = b.e.unlinear(self.number, rest)
+        self.idle: Index = 0
+        """Threads before the first one that has elements: memory before the line is in its sector."""
+        if idle:
+            lines = (
+                self.number
+                if op.reverse is None
+                else b.sub(count * (idle + 1), b.add(self.number, 1))
+            )
+            self.idle = b.rem(b.mul(lines, self.length // self.held), idle + 1)
         self.warps = self.threads // WARP
         self.shared = [
             [b.shared([self.warps], memory_type(kind)) for _ in range(1 + kind.is_complex)]
@@ -146,7 +160,16 @@ class _Line:
         """Where a thread's elements of a tile begin."""
         b = self.b
         number = b.add(b.mul(self.part, self.tiles), tile)
-        return b.add(b.mul(number, self.tile), b.mul(self.lane, self.held))
+        start = b.add(b.mul(number, self.tile), b.mul(self.lane, self.held))
+        return b.sub(start, b.mul(self.idle, self.held))
+
+    def first_thread(self, tile: Index) -> Index:
+        """The first thread of the line that has elements of a tile."""
+        if self.idle == 0:
+            return 0
+        b = self.b
+        number = b.index(b.add(self.part, tile))
+        return b.select(b.cmpi("eq", number, b.index(0)), b.index(self.idle), b.index(0))
 
     def place(self, position: Index) -> tuple[Index, ...]:
         """Indices of an element by its number in the order of the scan."""
@@ -158,32 +181,45 @@ class _Line:
         return at
 
     def elements(self, tile: Index) -> list[list[Value]]:
-        """A thread's elements scanned; those behind the end are of no meaning."""
+        """A thread's elements scanned; those outside of the line are of no meaning."""
         b, start = self.b, self.start(tile)
+        places = [self.place(b.add(start, number)) for number in range(self.held)]
+
+        def read() -> list[Value]:
+            if self.op.reverse is None:
+                for value in self.op.inputs:
+                    read_neighbours(b, value, places)
+            return [b.e.at(value, at) for at in places for value in self.op.inputs]
+
+        def nothing() -> list[Value]:
+            return [zero_element(b.e.elements(), kind) for kind in self.kinds] * self.held
+
         if self.is_open:
             inside = b.cmpi("ult", b.index(start), b.index(self.length))
-            start = b.select(inside, b.index(start), b.index(0))
+            elements = b.e.choose(inside, read, nothing)
+        else:
+            elements = read()
         found: list[list[Value]] = []
-        places = [self.place(b.add(start, number)) for number in range(self.held)]
-        if self.op.reverse is None:
-            for value in self.op.inputs:
-                read_neighbours(b, value, places)
-        for state in [[b.e.at(value, at) for value in self.op.inputs] for at in places]:
+        for at in range(0, len(elements), len(self.kinds)):
+            state = elements[at : at + len(self.kinds)]
             found.append(self.combine(found[-1], state) if found else state)
         return found
 
     # Threads together
 
-    def across(self, own: State) -> tuple[list[Value], list[Value], list[Value] | None]:
-        """Of what each thread has folded: that of the warp up to the thread before it, the fold of all, and that
-        of the warps before its own."""
+    def across(
+        self, own: State, first: Index
+    ) -> tuple[list[Value], list[Value], list[Value] | None]:
+        """Of what each thread has folded from the `first` one on: that of the warp up to the thread before it, the fold
+        of all, and that of the warps before its own."""
         b = self.b
         lane = b.index(b.rem(self.lane, WARP))
+        start = b.index(self.in_warp(first))
         total = list(own)
         offset = 1
         while offset < min(self.threads, WARP):
             other = [tuple(b.warp_shuffle("up", part, offset) for part in v) for v in total]
-            reaches = b.cmpi("uge", lane, b.index(offset))
+            reaches = b.cmpi("uge", lane, b.index(b.add(start, offset)))
             total = self.chosen(reaches, self.combine(other, total), total)
             offset *= 2
         before = [tuple(b.warp_shuffle("up", part, 1) for part in v) for v in total]
@@ -206,6 +242,14 @@ class _Line:
         b.barrier()
         return before, whole, earlier
 
+    def in_warp(self, first: Index) -> Index:
+        """The first thread of the own warp that has elements; `first`: that of the line, in its first warp."""
+        b = self.b
+        if first == 0:
+            return 0
+        is_later = b.cmpi("uge", b.index(self.lane), b.index(WARP))
+        return b.select(is_later, b.index(0), b.index(first))
+
     def _of_warp(self, number: int) -> list[Value]:
         b = self.b
         return [
@@ -222,13 +266,13 @@ class _Line:
         flat = [part for v in state for part in v]
         with b.loop(0, self.tiles, 1, flat, nonempty=True) as loop, b.e.scope():
             carried = regrouped(loop.carried, shapes)
-            scanned = self.elements(loop.index)
-            before, whole, earlier = self.across(scanned[-1])
+            scanned, first = self.elements(loop.index), self.first_thread(loop.index)
+            before, whole, earlier = self.across(scanned[-1], first)
             prefix: State = carried
             if earlier is not None:
                 is_later = b.cmpi("uge", b.index(self.lane), b.index(WARP))
                 prefix = self.chosen(is_later, self.combine(prefix, earlier), prefix)
-            is_first = b.cmpi("eq", b.index(b.rem(self.lane, WARP)), b.index(0))
+            is_first = b.cmpi("eq", b.index(b.rem(self.lane, WARP)), b.index(self.in_warp(first)))
             prefix = self.chosen(is_first, prefix, self.combine(prefix, before))
             self._store(loop.index, [self.combine(prefix, own) for own in scanned])
             loop.carry(*(part for v in self.combine(carried, whole) for part in v))
@@ -257,16 +301,16 @@ class _Line:
         tiles: list[list[list[Value]]] = []
         total: State | None = None
         for tile in range(self.tiles):
-            scanned = self.elements(tile)
-            before, whole, earlier = self.across(scanned[-1])
+            scanned, first = self.elements(tile), self.first_thread(tile)
+            before, whole, earlier = self.across(scanned[-1], first)
             lane = b.index(self.lane)
-            is_first = b.cmpi("eq", b.index(b.rem(lane, WARP)), b.index(0))
+            is_first = b.cmpi("eq", b.index(b.rem(lane, WARP)), b.index(self.in_warp(first)))
             prefix: State = before
             if earlier is not None:
                 is_later = b.cmpi("uge", lane, b.index(WARP))
                 joined = self.chosen(is_first, earlier, self.combine(earlier, before))
                 prefix = self.chosen(is_later, joined, before)
-            is_open = b.cmpi("eq", lane, b.index(0))
+            is_open = b.cmpi("eq", lane, b.index(first))
             if total is None:
                 own = [self.chosen(is_open, v, self.combine(prefix, v)) for v in scanned]
                 total = whole

@@ -32,6 +32,8 @@ from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 WARP = 32
 _BLOCK = 256
 """Threads that sort a tile, at most."""
+_WHOLE_BLOCK = 1024
+"""Threads that sort a line, at most, if it is one tile then."""
 _LINES_BLOCK = 128
 """Threads of a block of several short lines."""
 _SHARED_BYTES = 40 << 10
@@ -73,7 +75,8 @@ class Sorter(Lines):
             self.held = max((1 << max(self.length - 1, 1).bit_length()) // WARP, 1)
         bytes_ = sum(shape.element_type.byte_size for shape in shapes)
         self.threads = WARP
-        while self.threads < _BLOCK and self.threads * self.held < self.length:
+        most = _WHOLE_BLOCK if _WHOLE_BLOCK * self.held >= self.length else _BLOCK
+        while self.threads < most and self.threads * self.held < self.length:
             if 2 * self.threads * self.held * bytes_ > _SHARED_BYTES:
                 break
             self.threads *= 2
@@ -106,8 +109,7 @@ class Sorter(Lines):
         if tiles == 1:
             self._sort_tiles(targets, kept)
             return
-        length = (tiles - 1) * kept + min(kept, self.length - (tiles - 1) * self.tile)
-        sizes = (*self.rest, length)
+        sizes = (*self.rest, self._kept(kept))
         shapes = [ArrayShape(shape.element_type, sizes) for shape in self.shapes]
         stored = [self.plan.workspace(buffer_type(shape)) for shape in shapes]
         self._sort_tiles(stored, kept)
@@ -129,6 +131,11 @@ class Sorter(Lines):
             stored=stored,
             is_distinct=self.is_distinct,
         ).select(targets, kept)
+
+    def _kept(self, kept: int) -> int:
+        """Elements of a line of which the first ones of each tile are kept."""
+        others = -(-self.length // self.tile) - 1
+        return others * kept + min(kept, self.length - others * self.tile)
 
     # The first launch
 
@@ -158,13 +165,17 @@ class Sorter(Lines):
             own, elements = self._merged_runs(b, start, *rows)
         if kept:
             first = b.mul(b.rem(number, per_line), kept)
-            for index, values in zip(own, elements, strict=True):
-                guard = self._guard(b, is_real, b.add(start, index))
-                is_kept = b.cmpi("ult", b.index(index), b.index(kept))
+            sizes = (*self.rest, self._kept(kept))
+            together = 1 if kept % self.together or sizes[-1] % self.together else self.together
+            for group in range(0, self.held, together):
+                guard = self._guard(b, is_real, b.add(start, own[group]))
+                is_kept = b.cmpi("ult", b.index(own[group]), b.index(kept))
                 guard = is_kept if guard is None else b.andi(guard, is_kept)
                 with b.if_(guard), b.e.scope():
-                    at = (*line, b.add(first, index))
-                    self.store(b, targets, at, values, (*self.rest, per_line * kept))
+                    for lane in range(together):
+                        at = (*line, b.add(b.add(first, own[group]), lane))
+                        b.e.know_linear(at, sizes, b.add(b.mul(row, sizes[-1]), at[-1]))
+                        self.store(b, targets, at, elements[group + lane], sizes)
             b.launch(-(-tiles * lanes // threads), threads)
             return
         for group in range(0, self.held, self.together):
@@ -222,8 +233,8 @@ class Sorter(Lines):
             index = b.index(b.add(start, indices[group]))
             if is_open:
                 inside = b.cmpi("ult", index, b.index(self.length))
-                # No other block writes the tile's first element, whose buffer may be the result's.
-                index = b.select(inside, index, b.index(start))
+                # No other block writes the line's last elements, whose buffer may be the result's.
+                index = b.select(inside, index, b.index(self.length - self.together))
             places = [self.place(b, row, line, b.add(index, k)) for k in range(self.together)]
             for value in self.sources:
                 read_neighbours(b, value, places)

@@ -154,3 +154,29 @@ def test_products(kernel):
     assert row.conflicts == 0
     if kernel.shape.endswith("[64,64]x[64,64]"):
         assert row.ratio <= 1.05
+
+
+def _moved():
+    for kinds in (
+        gpu_traffic.sorts,
+        gpu_traffic.selections,
+        gpu_traffic.movements,
+        gpu_traffic.scans,
+    ):
+        for kernel in kinds():
+            if kernel.kind == "pad":
+                continue  # TODO
+            often = ("s32[1,4000]", "f32[1,20000] 8", "bf16[500,96]", "bf16[64,32,32]")
+            often += ("bf16[33,1001] 1", "bf16[77,7] 1", "f32[500,33] 0", "bf16[300,9,3] 1")
+            yield pytest.param(
+                kernel,
+                id=f"{kernel.kind} {kernel.shape}",
+                marks=[] if kernel.shape in often else pytest.mark.slow,
+            )
+
+
+@pytest.mark.parametrize("kernel", list(_moved()))
+def test_moved_elements(kernel):
+    """Lines of one tile are sorted in one launch, cheap indices are not stored, numbers are part of kernels,
+    lines are scanned as they lie in memory."""
+    assert gpu_traffic.measure(kernel).ratio <= 1.05

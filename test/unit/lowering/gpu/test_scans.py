@@ -14,6 +14,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.structured import ScanOp
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_module
+from mlirhlo.lowering.gpu.devices import device
 from mlirhlo.lowering.schedule.scans import schedule_of_scan
 from mlirhlo.lowering.structured import to_structured
 
@@ -44,17 +45,26 @@ CASES: dict[str, Any] = {
     "several tiles": ((1, 2100), 1),
     "not the last dimension": ((3, 200, 2), 1),
     "a thread a line": ((300, 4), 0),
-    "from the end": ((3, 200), 1, "s32", "add"),
+    "from the end": ((3, 200), 1, "s32", "add", True),
     "wide": ((2, 300), 1, "s64", "maximum"),
     "narrow": ((2, 300), 1, "s8", "add"),
     "complex": ((2, 70), 1, "c64", "multiply"),
     "bf16": ((2, 300), 1, "bf16", "add"),
+    "lines that begin within sectors": ((5, 1001), 1),
+    "such lines from the end": ((5, 1003), 1, "s64", "add", True),
+    "such lines of several elements a thread": ((3, 2102), 1, "bf16", "maximum"),
+    "short lines": ((77, 7), 1, "bf16", "add", True),
+    "tiles across lines": ((2100, 40), 0, "f32", "maximum", True),
+    "tiles across lines, of some threads": ((90, 33), 0, "s8"),
+    "short lines across memory": ((70, 9, 3), 1, "c64", "add"),
+    "one line": ((100,), 0, "f64", "add", True),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_scan(name: str) -> None:
-    text = cumulative(*CASES[name], back=name == "from the end")
+    sizes, dim, *more = CASES[name]
+    text = cumulative(sizes, dim, *more[:2], back=True in more)
     compare(text)
 
 
@@ -74,7 +84,7 @@ def test_blocks_share_a_line(name: str) -> None:
     view = HloModule(parse_module(text))
     kernel = to_structured(view.entry.root, view.by_name(), "k")
     (op,) = [op for op in kernel.block.ops if isinstance(op, ScanOp)]
-    assert schedule_of_scan(op, 0).parts > 1
+    assert schedule_of_scan(op, 0, device("h100")).parts > 1
     compare(text)
 
 

@@ -1,20 +1,25 @@
-"""Definitions of xDSL's operations built when they are first needed.
+"""Definitions of xDSL's operations and attributes built when they are first needed.
 
 `irdl_op_definition` reads an operation's fields, makes constraints of them and compiles its assembly format. The
 dialects that the CPU compiler imports have 200 operations with it, of which a program uses a dozen. What this package
-imports under `ALONE` is therefore defined late; xDSL's own functions and classes stay what they are.
+imports under `ALONE` is therefore defined late; xDSL's own functions and classes stay what they are. So are
+the parameters of attributes, whose types are evaluated and made constraints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeVar, cast
 
 import xdsl.irdl
+import xdsl.irdl.attributes
+from xdsl.ir import ParametrizedAttribute, TypedAttribute
 from xdsl.irdl import (
     IRDLOperation,
     OpDef,
+    ParamAttrDef,
     attr_def,
     irdl_op_definition,
     operand_def,
@@ -23,10 +28,14 @@ from xdsl.irdl import (
     result_def,
     successor_def,
 )
+from xdsl.irdl.attributes import irdl_param_attr_definition
+from xdsl.utils.runtime_final import runtime_final
 
 from mlirhlo.importing import ALONE, verify_once
+from mlirhlo.importing.late_data import PACKAGES
 
 _OpT = TypeVar("_OpT", bound=type[IRDLOperation])
+_AttributeT = TypeVar("_AttributeT", bound=type[ParametrizedAttribute])
 
 _FIELDS: tuple[type, ...] = tuple(
     type(make())
@@ -36,17 +45,40 @@ _FIELDS: tuple[type, ...] = tuple(
 _ALWAYS = ("get_irdl_definition", "traits", "verify_")
 _WITH_FORMAT = ("parse", "print")
 _WITHOUT_FIELDS = frozenset(IRDLOperation.__mro__)
-_PACKAGES = ("mlirhlo.", "xdsl.")
 _LOCK = RLock()
 
 
 def defer_definitions() -> None:
-    """Operations of xDSL and of this package are built on demand when they are imported under `ALONE`."""
+    """Definitions of xDSL and of this package are built on demand when they are imported under `ALONE`."""
     ALONE.while_held(_switch)
 
 
 def _switch(on: bool) -> None:
+    attributes = deferred_attribute if on else irdl_param_attr_definition
     setattr(xdsl.irdl, "irdl_op_definition", deferred if on else irdl_op_definition)  # noqa: B010
+    setattr(xdsl.irdl.attributes, "irdl_param_attr_definition", attributes)  # noqa: B010
+
+
+def deferred_attribute(cls: _AttributeT) -> _AttributeT:
+    """As xDSL's `irdl_param_attr_definition`: with a definition that is built when it is first read."""
+    if not cls.__module__.startswith(PACKAGES):
+        return irdl_param_attr_definition(cls)
+
+    def build(_: object) -> ParamAttrDef:
+        definition = ParamAttrDef.from_pyrdl(cls)
+        setattr(cls, "get_irdl_definition", classmethod(lambda _: definition))  # noqa: B010
+        return definition
+
+    def type_index(_: object) -> int:
+        names = [name for name, _ in cls.get_irdl_definition().parameters]
+        index = names.index("type")
+        setattr(cls, "get_type_index", classmethod(lambda _: index))  # noqa: B010
+        return index
+
+    setattr(cls, "get_irdl_definition", classmethod(build))  # noqa: B010
+    if issubclass(cls, TypedAttribute):
+        setattr(cls, "get_type_index", classmethod(type_index))  # noqa: B010
+    return cast(_AttributeT, runtime_final(dataclass(frozen=True, init=False)(cls)))
 
 
 def deferred(cls: _OpT) -> _OpT:
@@ -54,7 +86,7 @@ def deferred(cls: _OpT) -> _OpT:
 
     What is wrong with a definition is reported then; classes of other packages are built at once.
     """
-    if not cls.__module__.startswith(_PACKAGES):
+    if not cls.__module__.startswith(PACKAGES):
         return cast(_OpT, irdl_op_definition(cls))
     names = set[str](_ALWAYS)
     for parent in cls.__mro__:

@@ -6,27 +6,33 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from support import run
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import IntegerType, StringAttr, i32, i64
 from xdsl.dialects.test import TestOp
+from xdsl.ir import Attribute, TypedAttribute
 from xdsl.irdl import (
+    EqAttrConstraint,
     IRDLOperation,
     ParsePropInAttrDict,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
+    param_def,
     result_def,
     traits_def,
 )
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import PyRDLOpDefinitionError, VerifyException
 
 from mlirhlo.importing.data_classes import Codes
-from mlirhlo.importing.operations import deferred
+from mlirhlo.importing.operations import deferred, deferred_attribute
 
 CLASS = "def f(a):\n return a + 1"
 
@@ -38,11 +44,20 @@ def test_code_is_kept_for_the_next_process(tmp_path: Path) -> None:
     first.write()
     again = Codes(path)
     assert again.code(CLASS) == code
-    assert not again.is_new
+    assert not again.added
     local: dict[str, object] = {}
     again.run(CLASS, {"__name__": "mlirhlo.some"}, local)
     function = cast("Callable[[int], int]", local["f"])
     assert function(1) == 2
+
+
+def test_a_cut_file_is_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "data.codes"
+    codes = Codes(str(path))
+    codes.code(CLASS)
+    codes.write()
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not Codes(str(path)).stored[0]
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"\xf3", b"i\x01\x00\x00\x00"])
@@ -59,13 +74,53 @@ def test_what_two_processes_write_stays(tmp_path: Path) -> None:
     other.code("b = 2")
     one.write()
     other.write()
-    assert Codes(path).known == {**one.known, **other.known}
+    assert not Codes(path).added
+    assert len(Codes(path).stored[0]) == len({**one.added, **other.added}) == 2
+    third = Codes(path)
+    assert third.code("a = 1") == compile("a = 1", "<string>", "exec")
+    assert third.code("b = 2") == compile("b = 2", "<string>", "exec")
+    assert not third.added
 
 
 def test_classes_of_other_packages_are_not_kept(tmp_path: Path) -> None:
     codes = Codes(str(tmp_path / "data.codes"))
     codes.run(CLASS, {"__name__": "elsewhere"}, {})
-    assert not codes.is_new
+    assert not codes.added
+
+
+PATTERNS = r"""
+import re
+found = [
+    re.compile(r"(?P<key>[a-z]+)=(\d+)|x", re.I | re.S), re.compile(rb"[\x80-\xff]+?(?=a)"), re.compile("ä|[^b]", re.A),
+    re.compile(r"(a)(?P<b>b)?(?(b)c|d)", re.X),
+]
+"""
+
+
+def test_patterns_of_modules_are_kept(tmp_path: Path) -> None:
+    """Both processes find what `re` finds; the second compiles nothing."""
+    (tmp_path / "patterns.py").write_text(PATTERNS)
+    program = f"""
+import re, sys
+sys.path.insert(0, {str(tmp_path)!r})
+from mlirhlo.importing import data_classes
+codes = data_classes.Codes({str(tmp_path / "data.codes")!r})
+re._compiler.compile = codes.pattern
+import patterns
+re._compiler.compile = data_classes._compile_pattern
+for kept in patterns.found:
+    re.purge()
+    own = re.compile(kept.pattern, kept.flags)
+    assert (own, own.groups, own.groupindex) == (kept, kept.groups, kept.groupindex), kept
+    for text in ("Ab=12x", "abcad", "xx", "ä", "b"):
+        text = text if isinstance(kept.pattern, str) else text.encode("latin-1") + b"a"
+        for a, b in zip(own.finditer(text), kept.finditer(text), strict=True):
+            assert (a.span(), a.groupdict(), a.lastgroup) == (b.span(), b.groupdict(), b.lastgroup)
+print(len(codes.added))
+codes.write()
+"""
+    counts = [run(sys.executable, "-B", "-c", program).out for _ in range(2)]
+    assert counts == ["4\n", "0\n"]
 
 
 class _Base(IRDLOperation):
@@ -122,6 +177,41 @@ def test_what_is_wrong_with_a_definition_is_said_at_each_use() -> None:
     for _ in range(2):
         with pytest.raises(PyRDLOpDefinitionError, match="assembly format"):
             cls.get_irdl_definition()
+
+
+class _Pair(TypedAttribute):
+    name = "test.pair"
+    label: StringAttr
+    type: IntegerType = param_def(EqAttrConstraint(i32))
+
+    @classmethod
+    def parse_with_type(cls, parser: AttrParser, type: Attribute) -> TypedAttribute:
+        raise NotImplementedError
+
+    def print_without_type(self, printer: Printer) -> None:
+        raise NotImplementedError
+
+
+def _pair(decorate: Callable[[type], type]) -> Any:
+    """A class of ours, new each time."""
+    written = {k: v for k, v in vars(_Pair).items() if k not in ("__dict__", "__weakref__")}
+    sys.modules["mlirhlo.pairs"] = sys.modules[__name__]  # where its annotations are evaluated
+    return decorate(type("Pair", (TypedAttribute,), {**written, "__module__": "mlirhlo.pairs"}))
+
+
+def test_a_deferred_attribute_is_as_a_defined_one() -> None:
+    late, early = _pair(deferred_attribute), _pair(irdl_attr_definition)
+    for cls in (late, early):
+        pair = cls(StringAttr("a"), i32)
+        assert pair.get_type() is i32
+        assert pair == cls.new([StringAttr("a"), i32])
+        assert hash(pair) == hash(cls.new([StringAttr("a"), i32]))
+        assert cls.get_type_index() == 1
+        with pytest.raises(VerifyException, match="'type' does not verify"):
+            cls(StringAttr("a"), i64)
+        with pytest.raises(TypeError, match="final"):
+            type("Further", (cls,), {})
+    assert str(late.get_irdl_definition()) == str(early.get_irdl_definition())
 
 
 def test_operations_of_others_are_defined_at_once() -> None:

@@ -6,26 +6,58 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.func import FuncOp
 
+from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.ops import (
+    FusionOp,
+    ReduceWindowOp,
+    RngBitGeneratorOp,
+    ScanOp,
+    SelectAndScatterOp,
+    SortOp,
+    TopkOp,
+)
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.structured.conversion import Computations
 
-FROM_STRUCTURED = frozenset({"rng-bit-generator", "select-and-scatter", "sort", "topk"})
-"""Opcodes; all others become loops by `hlo_to_loops`."""
+FROM_STRUCTURED = (RngBitGeneratorOp, ScanOp, SelectAndScatterOp, SortOp, TopkOp)
+"""Instructions, besides `reduce-window` where it is a scan; all others become loops by `hlo_to_loops`."""
+_NO_FORM = frozenset({"HLO0432", "HLO0790", "HLO0791"})
 
 
-def kernel_from_structured(name: str, op: Instruction, computations: Computations) -> FuncOp:
+def kernel_from_structured(name: str, op: Instruction, computations: Computations) -> FuncOp | None:
     """The function `name` that computes `op`, by the stages `structured` and `scheduled`.
 
-    Raises `HloError`: HLO0432 where it has no loops, HLO0790 and HLO0791 where it has no structured form.
+    None for what has no structured form, or one that becomes no loops.
     """
+    root = op
+    if isinstance(op, FusionOp):
+        root = computations[op.calls].root
+        while root.opcode.name == "reshape" and isinstance(root.inputs[0].owner, Instruction):
+            root = root.inputs[0].owner
+    if not isinstance(root, FROM_STRUCTURED) and not _is_scan(root):
+        return None
     # Most programs need none of this.
-    from mlirhlo.lowering.loops import to_loops
-    from mlirhlo.lowering.loops.passes import schedule_loops
+    from mlirhlo.lowering.loops import schedule_loops, to_loops
     from mlirhlo.lowering.structured import optimize_kernel, to_structured
 
-    kernel = to_structured(op, computations, name)
-    optimize_kernel(kernel)
-    schedule_loops(kernel)
-    return to_loops(kernel)
+    try:
+        kernel = to_structured(op, computations, name)
+        optimize_kernel(kernel)
+        schedule_loops(kernel)
+        return to_loops(kernel)
+    except HloError as problem:
+        if problem.code not in _NO_FORM:
+            raise
+        return None
+
+
+def _is_scan(op: Instruction) -> bool:
+    if not isinstance(op, ReduceWindowOp):
+        return False
+    shape = op.input_shapes[0]
+    return (
+        isinstance(shape, ArrayShape) and op.window.running_dimension(shape.dimensions) is not None
+    )

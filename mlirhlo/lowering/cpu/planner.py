@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.ops import WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.lowering.builder import IN_PLACE, WORKSPACE
 from mlirhlo.lowering.cpu.collective_plans import CollectivePlanner
-from mlirhlo.lowering.cpu.from_structured import FROM_STRUCTURED, kernel_from_structured
+from mlirhlo.lowering.cpu.from_structured import kernel_from_structured
 from mlirhlo.lowering.cpu.strands import settle_strands, strands_of
 from mlirhlo.lowering.cpu.views import read_in_place
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel
@@ -23,9 +23,6 @@ from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.planner import Planner, Values
 from mlirhlo.lowering.plan.spans import Spans
 from mlirhlo.lowering.plan.steps import Buffer, Step, Strands, Tree
-
-_BY_PYTHON = frozenset({"HLO0432", "HLO0790", "HLO0791"})
-"""Errors about instructions that have no machine code, which run in Python."""
 
 
 @dataclass
@@ -54,11 +51,10 @@ class _CpuPlanner(Planner[FuncOp]):
 
     def build(self, name: str, op: Instruction) -> FuncOp | None:
         try:
-            if op.opcode.name in FROM_STRUCTURED:
-                return kernel_from_structured(name, op, self.computations)
-            return build_kernel(name, op, self.computations)
+            function = kernel_from_structured(name, op, self.computations)
+            return function or build_kernel(name, op, self.computations)
         except HloError as problem:
-            if problem.code not in _BY_PYTHON:
+            if problem.code != "HLO0432":  # no machine code: it runs in Python
                 raise
             return None
 

@@ -13,7 +13,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp, CustomCallOp, FusionOp, TupleOp
+from mlirhlo.dialects.hlo.ops import (
+    ComputationOp,
+    ConstantOp,
+    CustomCallOp,
+    FusionOp,
+    ReduceWindowOp,
+    TupleOp,
+)
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.table import ANNOTATIONS
@@ -29,7 +36,6 @@ from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.hlo_to_loops.narrow_pointwise import is_narrow, narrow_kernel
 from mlirhlo.lowering.hlo_to_loops.pointwise import pointwise_kernel
 from mlirhlo.lowering.hlo_to_loops.rows import are_narrow_columns, row_kernel
-from mlirhlo.lowering.hlo_to_loops.scans import scan_kernel, scan_of
 from mlirhlo.lowering.hlo_to_loops.short_rows import are_short_rows, short_row_kernel
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
 from mlirhlo.lowering.hlo_to_loops.words import in_words
@@ -106,8 +112,6 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
             by_rows = are_narrow_columns(frame, plan)
             return (row_kernel if by_rows else column_kernel)(frame, plan)
         return (short_row_kernel if are_short_rows(frame, plan) else row_kernel)(frame, plan)
-    if (scan := scan_of(found.outputs)) is not None:
-        return scan_kernel(Frame(name, scan.outputs, found.operands), scan)
     across = turned_reads(found.outputs, found.operands)
     if across is not None:
         return transpose_kernel(Frame(name, found.outputs, found.operands), *across)
@@ -137,7 +141,10 @@ def kernel_key(op: Instruction, computations: Computations) -> Hashable:
     # A kernel made for `multiply(x, x)` reads its first operand twice.
     first: dict[SSAValue, int] = {}
     same = tuple(first.setdefault(v, number) for number, v in enumerate(op.inputs))
-    return (_key(op, computations, {}), same)
+    starts: list[Hashable] = []
+    if isinstance(op, ReduceWindowOp):  # a scan may depend on what it starts from
+        starts += [o.literal for v in op.inputs if isinstance(o := v.owner, ConstantOp)]
+    return (_key(op, computations, {}), same, tuple(starts))
 
 
 def computation_key(name: str, computations: Computations, known: dict[str, Hashable]) -> Hashable:

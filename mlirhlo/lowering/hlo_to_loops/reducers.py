@@ -55,7 +55,7 @@ class Reducer:
         if self.opcodes is None:
             return [e.at(v, ()) for v in starts]
         rows = zip(self.opcodes, self.work, starts, strict=True)
-        return [_nothing(e, opcode, element, start) for opcode, element, start in rows]
+        return [nothing(e, opcode, element, start) for opcode, element, start in rows]
 
     def taken(self, b: FunctionBuilder, values: Sequence[Value]) -> list[Value]:
         """Elements in the types it folds in."""
@@ -67,7 +67,7 @@ class Reducer:
         if self.opcodes is None:
             return list(e.inline(self.computation, [*x, *y]))
         rows = zip(self.opcodes, self.work, x, y, strict=True)
-        return [_combined(e.b, opcode, element, p, q) for opcode, element, p, q in rows]
+        return [combined(e.b, opcode, element, p, q) for opcode, element, p, q in rows]
 
     def joined(self, e: Elements, x: Sequence[Value], y: Sequence[Value]) -> list[Value]:
         """Two parts in one that do not know which is before the other."""
@@ -201,11 +201,11 @@ def reducer_of(op: ReduceOp | ReduceWindowOp) -> Reducer | None:
     elements = [element_type(v) for v in op.inputs[: len(op.inputs) // 2]]
     opcodes = _opcodes(computation, len(elements))
     if opcodes is not None:
-        if all(_has_meaning(o, e) for o, e in zip(opcodes, elements, strict=True)):
+        if all(has_meaning(o, e) for o, e in zip(opcodes, elements, strict=True)):
             return Reducer(computation, elements, opcodes)
         return None
     # The interpreter is for reducers that are no common operation.
-    from mlirhlo.lowering.hlo_to_loops.reducer_samples import order_on_samples
+    from mlirhlo.lowering.reducer_samples import order_on_samples
 
     found = order_on_samples(computation, elements)
     return None if found is None else Reducer(computation, elements, None, found.position)
@@ -217,7 +217,8 @@ def plain_reducer(op: ReduceOp | ReduceWindowOp) -> Reducer:
     return Reducer(callee(op, op.to_apply), elements, None)
 
 
-def _has_meaning(opcode: str, element: PrimitiveType) -> bool:
+def has_meaning(opcode: str, element: PrimitiveType) -> bool:
+    """Whether a common operation folds elements of a type."""
     if element.is_complex:
         return opcode in ("add", "multiply")
     if element.is_float:
@@ -259,7 +260,7 @@ def _unconverted(value: SSAValue) -> SSAValue:
     return value
 
 
-def _nothing(e: Elements, opcode: str, element: PrimitiveType, initial: SSAValue) -> Value:
+def nothing(e: Elements, opcode: str, element: PrimitiveType, initial: SSAValue) -> Value:
     """What changes no result that `initial` is part of."""
     type_ = register_type(element)
     if opcode == "add" and (element.is_float or element.is_complex):
@@ -278,7 +279,8 @@ def _is_zero(value: SSAValue) -> bool:
     return isinstance(op, ConstantOp) and op.literal is not None and op.literal.is_all(0)
 
 
-def _combined(b: FunctionBuilder, opcode: str, element: PrimitiveType, x: Value, y: Value) -> Value:
+def combined(b: FunctionBuilder, opcode: str, element: PrimitiveType, x: Value, y: Value) -> Value:
+    """A common operation on two elements."""
     if element.is_complex:
         return COMPLEX[opcode](b, [x, y])
     (p,), (q,) = x, y

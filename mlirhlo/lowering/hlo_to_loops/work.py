@@ -12,8 +12,8 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 
-_BYTES_PER_NS = 8.0
-_ELEMENT_NS = 0.03
+BYTES_PER_NS = 8.0
+ELEMENT_NS = 0.03
 """Of an instruction that is one instruction of the processor, in vectors."""
 _FUNCTION_NS = 0.5
 """Of an elementary function."""
@@ -24,14 +24,14 @@ def estimated_ns(values: Iterable[SSAValue], operands: Container[SSAValue]) -> f
     total = 0.0
     seen: set[SSAValue] = set()
     stack = list(values)
-    total += sum(_bytes(shape_of(v.type)) for v in stack) / _BYTES_PER_NS
+    total += sum(_bytes(shape_of(v.type)) for v in stack) / BYTES_PER_NS
     while stack:
         value = stack.pop()
         if value in seen:
             continue
         seen.add(value)
         if value in operands:
-            total += _bytes(shape_of(value.type)) / _BYTES_PER_NS
+            total += _bytes(shape_of(value.type)) / BYTES_PER_NS
             continue
         op = cast(Instruction, value.owner)
         total += _points(op) * _cost(op)
@@ -45,7 +45,7 @@ def is_plain(op: Instruction) -> bool:
 
 
 def _cost(op: Instruction) -> float:
-    return _ELEMENT_NS if is_plain(op) else _FUNCTION_NS
+    return ELEMENT_NS if is_plain(op) else _FUNCTION_NS
 
 
 def _points(op: Instruction) -> float:

@@ -4,7 +4,8 @@
     %r = structured.sort ins(%v) …                               the op that becomes loops
     %t = structured.map ins(%r) maps [(d0, d1) -> (d1, d0)]      a view: written where the op writes
 
-Maps before the op are computed where it reads them. Maps behind it permute dimensions.
+Maps before the op are computed where it reads them. Maps behind it, of one array each, are computed where it writes;
+they may permute dimensions.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class _Target:
     shape: ArrayShape
     order: tuple[int | None, ...]
     """For each dimension of the buffer the dimension of the result that it is; None where both have one element."""
+    bodies: Sequence[Region] = ()
+    """What is computed of elements before they are written, the first one first."""
 
     def indices(self, place: Sequence[Coordinate]) -> list[Coordinate]:
         """Where an element of the result stands in the buffer."""
@@ -70,7 +73,7 @@ class LoopKernel:
     """The function of a kernel that computes `op`: buffers of the kernel's arguments, then of what it returns."""
 
     def __init__(self, kernel: KernelOp, op: StructuredOp) -> None:
-        """Raises `HloError` HLO0432 where a map behind the op does more than permute dimensions."""
+        """Raises `HloError` HLO0432 where a map behind the op reads other arrays or indices."""
         returned = kernel.results_returned
         types = [buffer_type(array(v)) for v in (*kernel.block.args, *returned)]
         self.b = FunctionBuilder(
@@ -82,8 +85,8 @@ class LoopKernel:
         )
         self._targets: dict[SSAValue, list[_Target]] = {result: [] for result in op.results}
         for value, buffer in zip(returned, self.b.arguments[count:], strict=True):
-            result, order = _source_of(value, op)
-            self._targets[result].append(_Target(buffer, array(value), order))
+            result, order, bodies = _source_of(value, op)
+            self._targets[result].append(_Target(buffer, array(value), order, bodies))
 
     def finish(self) -> FuncOp:
         """The function."""
@@ -124,20 +127,25 @@ class LoopKernel:
         mask: SSAValue | None = None,
     ) -> None:
         """Stores an element of a result, or neighbours along a dimension that `is_minor`."""
+        places = Places(self.b, lanes, mask)
         for target in self._targets[result]:
-            indices = [c.base for c in target.indices(place)]
-            store(self.b, target.buffer, indices, value, target.shape, lanes, mask)
+            indices, element = [c.base for c in target.indices(place)], value
+            for body in target.bodies:
+                (element,) = inlined(places, body, [element])
+            store(self.b, target.buffer, indices, element, target.shape, lanes, mask)
 
     def written(self, result: SSAValue, place: Sequence[Coordinate], places: Places) -> Value:
-        """An element of a result that was written before."""
+        """An element of a result that was written before. Raises `HloError` HLO0432 where it was converted."""
         target = self._targets[result][0]
+        if target.bodies:
+            raise no_loops(cast(Operation, result.owner), "what it gives is read again")
         return places.load(target.buffer, target.shape, target.indices(place))
 
     def row_major(self, result: SSAValue) -> SSAValue | None:
         """The buffer of a result as one dimension; None unless it has one, in row-major order."""
         targets = self._targets[result]
         rank = len(sizes_of(result))
-        if len(targets) != 1 or targets[0].order != tuple(range(rank)):
+        if len(targets) != 1 or targets[0].order != tuple(range(rank)) or targets[0].bodies:
             return None
         return flat(self.b, targets[0].buffer)
 
@@ -179,8 +187,12 @@ def memory_order(value: SSAValue) -> tuple[int, ...]:
     return (*(dim for dim in own if dim not in order), *order)
 
 
-def _source_of(value: SSAValue, op: StructuredOp) -> tuple[SSAValue, tuple[int | None, ...]]:
-    """The result of `op` that a value is with its dimensions permuted, and how."""
+def _source_of(
+    value: SSAValue, op: StructuredOp
+) -> tuple[SSAValue, tuple[int | None, ...], list[Region]]:
+    """The result of `op` that a value is computed from element by element, how dimensions are permuted, and how
+    elements are computed."""
+    bodies: list[Region] = []
     order: list[int | None] = list(range(len(sizes_of(value))))
     while value.owner is not op:
         owner = value.owner
@@ -192,7 +204,7 @@ def _source_of(value: SSAValue, op: StructuredOp) -> tuple[SSAValue, tuple[int |
         missing = set(range(map_.num_dims)) - set(named)
         sizes, read = sizes_of(value), sizes_of(owner.inputs[0])
         is_permutation = (
-            passes_through(owner.body)
+            not any(isinstance(inner, IndexOp) for inner in owner.body.block.ops)
             and len(set(named)) == len(named)
             and all(sizes[d] == 1 for d in missing)
             and all(d is not None or size == 1 for d, size in zip(dims, read, strict=True))
@@ -200,8 +212,10 @@ def _source_of(value: SSAValue, op: StructuredOp) -> tuple[SSAValue, tuple[int |
         if not is_permutation:
             raise no_loops(owner, "it computes what `" + op.name + "` gives")
         order = [dims.index(at) if at is not None and at in named else None for at in order]
+        if not passes_through(owner.body):
+            bodies.insert(0, owner.body)
         value = owner.inputs[0]
-    return value, tuple(order)
+    return value, tuple(order), bodies
 
 
 def inlined(

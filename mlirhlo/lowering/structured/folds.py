@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
 from mlirhlo.dialects.hlo.element_types import F32, PRED, S64, PrimitiveType
-from mlirhlo.dialects.hlo.ops import ComputationOp
+from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp
 from mlirhlo.dialects.hlo.ops.reduction import ReduceOp, ReduceWindowOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.quick import region_of
@@ -155,7 +156,9 @@ def convert_reduce_window(kernel: Kernel, op: ReduceWindowOp) -> Sequence[SSAVal
     first, parts = shapes[0], parts_of(op.shape)
     result, window = parts[0], op.window
     elements = [shape.element_type for shape in shapes]
-    along = _running_dimension(window, first.dimensions)
+    along = window.running_dimension(first.dimensions)
+    if along is not None and along[1] and not _folds_backwards(kernel, op, elements):
+        along = None
     arrays = [kernel.as_laid_out(value, first) for value in op.inputs[:count]]
     work = _work_types(kernel, op.to_apply, elements)
     inits = _inits(kernel, op.inputs[count:], work)
@@ -241,20 +244,25 @@ def identity_of(computation: ComputationOp, element: PrimitiveType) -> Any:
     return np.asarray(identity_element(reducer))
 
 
-def _running_dimension(window: Window, sizes: Sequence[int]) -> tuple[int, bool] | None:
-    """The dimension along which each window reaches back to the first element, or on to the last one (True)."""
-    found: tuple[int, bool] | None = None
-    for dim, (d, size) in enumerate(zip(window.dimensions, sizes, strict=True)):
-        is_plain = d.stride == d.window_dilation == d.base_dilation == 1 and not d.window_reversal
-        if is_plain and d.size == 1 and not (d.padding_low or d.padding_high):
-            continue
-        reach = (d.padding_low, d.padding_high)
-        if found is not None or not is_plain or d.size != size:
-            return None
-        if reach not in ((size - 1, 0), (0, size - 1)):
-            return None
-        found = (dim, reach[1] > 0)
-    return found
+def _folds_backwards(kernel: Kernel, op: ReduceWindowOp, elements: Sequence[PrimitiveType]) -> bool:
+    """Whether elements may be folded from the last one on, from initial values behind them."""
+    from mlirhlo.lowering.reducer_samples import (
+        are_identities_on_samples,
+        fold_of,
+        is_associative_on_samples,
+    )
+
+    computation = kernel.computations[op.to_apply]
+    if identity_of(computation, elements[0]) is not None:
+        return True
+    owners = [v.owner for v in op.inputs[len(elements) :]]
+    literals = [o.literal for o in owners if isinstance(o, ConstantOp) and o.literal is not None]
+    folded = fold_of(cast(ModuleOp, computation.parent_op()), computation)
+    if len(literals) < len(owners) or folded is None:
+        return False
+    starts = [x.array.reshape(()) for x in literals]
+    is_associative = is_associative_on_samples(folded, elements)
+    return is_associative and are_identities_on_samples(folded, elements, starts)
 
 
 def _scan(
@@ -276,8 +284,8 @@ def _scan(
     ]
     body = Body([*elements, *elements])
     count = len(elements)
-    given = [*body.arguments[count:], *body.arguments[:count]]
-    results = body.inline(combiner, given)
+    xs, state = body.arguments[:count], body.arguments[count:]
+    results = body.inline(combiner, [*xs, *state] if reverse else [*state, *xs])
     types = [*(array.type for array in arrays), *(state.type for state in states)]
     scan = ScanOp(
         arrays,

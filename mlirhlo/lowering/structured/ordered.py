@@ -8,7 +8,13 @@ from typing import cast
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PRED, S32
-from mlirhlo.dialects.hlo.ops import ConstantOp, ParameterOp, TupleOp
+from mlirhlo.dialects.hlo.ops import (
+    ConstantOp,
+    FusionOp,
+    GetTupleElementOp,
+    ParameterOp,
+    TupleOp,
+)
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.reduction import ScanOp, SortOp, TopkOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
@@ -77,7 +83,7 @@ def convert_scan(kernel: Kernel, op: ScanOp) -> Sequence[SSAValue]:
     if any(sizes_of(state) != rest for state in states):
         raise no_form(op, "a carry is not of the shape of a slice")
     body = Body([shape.element_type for shape in shapes])
-    results = _elements(kernel, op, body, rest)
+    results = _elements(kernel, op, op.to_apply, body.arguments, body, rest)
     scalars = [
         body.convert(value, part.element_type) for value, part in zip(results, parts, strict=True)
     ]
@@ -98,25 +104,36 @@ def convert_scan(kernel: Kernel, op: ScanOp) -> Sequence[SSAValue]:
     ]
 
 
-def _elements(kernel: Kernel, op: ScanOp, body: Body, sizes: tuple[int, ...]) -> Sequence[SSAValue]:
+def _elements(
+    kernel: Kernel,
+    op: ScanOp,
+    name: str,
+    arguments: Sequence[SSAValue],
+    body: Body,
+    sizes: tuple[int, ...],
+) -> Sequence[SSAValue]:
     """The elements of a computation's results on arrays of `sizes`, of one element of each argument."""
-    computation = kernel.computations[op.to_apply]
-    values: dict[SSAValue, SSAValue] = {}
+    computation = kernel.computations[name]
+    values: dict[SSAValue, Sequence[SSAValue]] = {}
     for inner in computation.instructions:
+        given = [values[value][0] for value in inner.inputs]
         if isinstance(inner, ParameterOp):
-            values[inner.output] = body.arguments[inner.parameter_number]
+            given = [arguments[inner.parameter_number]]
+        elif isinstance(inner, GetTupleElementOp):
+            given = [values[inner.operand][inner.index]]
+        elif isinstance(inner, FusionOp):
+            given = _elements(kernel, op, inner.calls, given, body, sizes)
         elif not isinstance(inner, TupleOp):
-            values[inner.output] = _element(op, inner, body, values, sizes)
-    root = computation.root
-    parts = root.inputs if isinstance(root, TupleOp) else (root.output,)
-    return [values[part] for part in parts]
+            given = [_element(op, inner, body, given, sizes)]
+        values[inner.output] = given
+    return values[computation.root.output]
 
 
 def _element(
     op: ScanOp,
     inner: Instruction,
     body: Body,
-    values: dict[SSAValue, SSAValue],
+    given: Sequence[SSAValue],
     sizes: tuple[int, ...],
 ) -> SSAValue:
     shape = inner.shape
@@ -127,8 +144,8 @@ def _element(
         if literal is not None and not cast(ArrayShape, literal.shape).dimensions:
             return body.literal(literal)
     elif inner.opcode.elementwise:
-        return elementwise(body, inner, [values[value] for value in inner.inputs])
+        return elementwise(body, inner, given)
     elif inner.opcode.name == "broadcast":
         if not cast(ArrayShape, shape_of(inner.inputs[0].type)).dimensions:
-            return values[inner.inputs[0]]
+            return given[0]
     raise no_form(op, f"`{inner.opcode.name}` in it does not work element by element")

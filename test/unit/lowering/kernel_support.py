@@ -147,9 +147,24 @@ def agrees(
     """Holds a kernel against the interpreter: bit for bit, or to within a part of the greatest."""
     module = mlirhlo.parse(text)
     module.verify()
-    expected = module(*arguments)
+    results = run(module, arguments, threads, offset)
+    are_near(text, results, module(*arguments), tolerance=tolerance)
+
+
+def compiled_agrees(text: str, arguments: list[Array], *, tolerance: float = 0.0) -> None:
+    """Holds a compiled program, which calls no Python, against the interpreter."""
+    module = mlirhlo.parse(text)
+    executable = mlirhlo.compile(module, cached=False)
+    results = executable(*arguments)
+    assert not executable.callbacks
+    actual = list(results) if isinstance(results, tuple) else [results]
+    are_near(text, actual, module(*arguments), tolerance=tolerance)
+
+
+def are_near(text: str, results: Sequence[Array], expected: Any, *, tolerance: float) -> None:
+    """Results bit for bit as expected, or to within a part of the greatest."""
     wanted: Any = expected if isinstance(expected, tuple) else (expected,)
-    for actual, want in zip(run(module, arguments, threads, offset), wanted, strict=True):
+    for actual, want in zip(results, wanted, strict=True):
         want = np.asarray(want)
         kind: Any = np.complex128 if want.dtype.kind == "c" else np.float64
         if want.dtype.kind in "iub":

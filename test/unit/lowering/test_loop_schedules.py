@@ -122,6 +122,42 @@ def test_select_and_scatter(lanes: int) -> None:
     agree(scheduled(POOL.format(n=11), "windows", lanes, 0))
 
 
+SCAN = """!a = tensor<5x{n}xi32>
+!s = tensor<{s}xi32>
+structured.kernel @kernel(%x: !a, %z: !s) -> (!a, !s) {{
+  %r, %l = structured.scan ins(%x : !a) inits(%z : !s) dimension {dim} {reverse} associative -> !a, !s {{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %c = hlo.{word} %b, %a : tensor<i32>
+    structured.yield %c, %c : tensor<i32>, tensor<i32>
+  }}
+  structured.return %r, %l : !a, !s
+}}"""
+
+
+@pytest.mark.parametrize("reverse", ["", "reverse"])
+@pytest.mark.parametrize(
+    ("dim", "kind", "lanes", "chunk"),
+    [
+        (1, "along", 4, 1),
+        (1, "along", 16, 3),
+        (1, "elements", 0, 2),
+        (0, "across", 8, 1),
+        (0, "across", 4, 3),
+        (0, "elements", 0, 1),
+    ],
+)
+def test_scans(dim: int, kind: str, lanes: int, chunk: int, reverse: str) -> None:
+    """Sums, whose identity is known, and the last number that is not zero."""
+    n, rest = (24, 24) if dim == 0 else (21, 5)
+    text = SCAN.format(n=n, s=rest, dim=dim, reverse=reverse, word="add")
+    agree(scheduled(text, kind, lanes, chunk))
+    last = '%q = hlo.compare %a, %o {direction = "EQ"} : tensor<i1>\n    %c = hlo.select %q, %b, %a : tensor<i32>'
+    later = text.replace(
+        "%c = hlo.add %b, %a : tensor<i32>", f'%o = hlo.constant "0" : tensor<i32>\n    {last}'
+    )
+    agree(scheduled(later, kind, lanes, chunk))
+
+
 TURNED = """structured.kernel @kernel(%x: tensor<6x8xf32>) -> (tensor<6x8xf32>, tensor<8x6xf32>) {
   %t = structured.map ins(%x : tensor<6x8xf32>) maps [affine_map<(d0, d1) -> (d1, d0)>] -> tensor<8x6xf32> {
   ^bb0(%a: tensor<f32>):
@@ -150,11 +186,24 @@ def test_maps_around(lanes: int) -> None:
     agree(scheduled(TURNED, "counting", lanes, 1))
 
 
-def test_maps_behind_that_compute_are_refused() -> None:
-    body = "  ^bb0(%a: tensor<f32>):\n    structured.yield %a"
+BEHIND = "  ^bb0(%a: tensor<f32>):\n    structured.yield %a"
+"""The body of the map behind the sort."""
+
+
+@pytest.mark.parametrize("lanes", [0, 4])
+def test_maps_behind_that_compute(lanes: int) -> None:
+    """They are computed where the op writes."""
     more = "  ^bb0(%a: tensor<f32>):\n    %n = hlo.negate %a : tensor<f32>\n    structured.yield %n"
+    agree(scheduled(TURNED.replace(BEHIND, more), "counting", lanes, 1))
+
+
+def test_maps_behind_that_read_indices_are_refused() -> None:
+    more = (
+        "  ^bb0(%a: tensor<f32>):\n    %i = structured.index 0 : tensor<i32>\n"
+        "    %n = hlo.convert %i : tensor<f32>\n    structured.yield %n"
+    )
     with pytest.raises(HloError, match="computes what"):
-        loops_of(scheduled(TURNED.replace(body, more), "counting", 0, 1))
+        loops_of(scheduled(TURNED.replace(BEHIND, more), "counting", 0, 1))
 
 
 PROGRAM = """HloModule m

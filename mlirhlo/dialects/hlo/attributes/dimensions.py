@@ -68,6 +68,24 @@ class Window:
         part("rhs_reversal", [str(int(d.window_reversal)) for d in dims], "0")
         return "{" + " ".join(parts) + "}"
 
+    def running_dimension(self, sizes: Sequence[int]) -> tuple[int, bool] | None:
+        """The dimension of an array of these sizes along which each window reaches back to the first element, or on
+        to the last one (True); None where other elements lie in windows."""
+        found: tuple[int, bool] | None = None
+        for dim, (d, size) in enumerate(zip(self.dimensions, sizes, strict=True)):
+            dilated = d.stride * d.window_dilation * d.base_dilation != 1
+            if d.size == 1 and not (
+                dilated or d.window_reversal or d.padding_low or d.padding_high
+            ):
+                continue
+            reach = (d.padding_low, d.padding_high)
+            if found is not None or dilated or d.window_reversal or d.size != size:
+                return None
+            if reach not in ((size - 1, 0), (0, size - 1)):
+                return None
+            found = (dim, reach[1] > 0)
+        return found
+
 
 _WINDOW_KEYS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
 

@@ -84,3 +84,35 @@ structured.kernel @map(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   structured.return %r : tensor<4xf32>
 }
+
+// Scans whose folds may be cut go along a line in vectors, others in vectors of lines where there are such.
+// CHECK-LABEL: @sums
+// CHECK: kind = "along"}
+// CHECK-LABEL: @down
+// CHECK: kind = "across"}
+// CHECK-LABEL: @line
+// CHECK: kind = "elements"}
+structured.kernel @sums(%x: tensor<8x100xf32>, %z: tensor<8xf32>) -> (tensor<8x100xf32>, tensor<8xf32>) {
+  %r, %l = structured.scan ins(%x : tensor<8x100xf32>) inits(%z : tensor<8xf32>) dimension 1 associative -> tensor<8x100xf32>, tensor<8xf32> {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %n = hlo.add %s, %a : tensor<f32>
+    structured.yield %n, %n : tensor<f32>, tensor<f32>
+  }
+  structured.return %r, %l : tensor<8x100xf32>, tensor<8xf32>
+}
+structured.kernel @down(%x: tensor<8x64xf32>, %z: tensor<64xf32>) -> (tensor<8x64xf32>, tensor<64xf32>) {
+  %r, %l = structured.scan ins(%x : tensor<8x64xf32>) inits(%z : tensor<64xf32>) dimension 0 -> tensor<8x64xf32>, tensor<64xf32> {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %h = hlo.subtract %s, %a : tensor<f32>
+    structured.yield %h, %h : tensor<f32>, tensor<f32>
+  }
+  structured.return %r, %l : tensor<8x64xf32>, tensor<64xf32>
+}
+structured.kernel @line(%x: tensor<8x64xf32>, %z: tensor<8xf32>) -> (tensor<8x64xf32>, tensor<8xf32>) {
+  %r, %l = structured.scan ins(%x : tensor<8x64xf32>) inits(%z : tensor<8xf32>) dimension 1 -> tensor<8x64xf32>, tensor<8xf32> {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %h = hlo.subtract %s, %a : tensor<f32>
+    structured.yield %h, %h : tensor<f32>, tensor<f32>
+  }
+  structured.return %r, %l : tensor<8x64xf32>, tensor<8xf32>
+}

@@ -47,3 +47,27 @@ structured.kernel @without_algorithm(%x: tensor<300xf32>) -> tensor<300xf32> {
   }
   structured.return %r : tensor<300xf32>
 }
+
+// A line at a time, or four vectors of lines.
+// CHECK-LABEL: @sums
+// CHECK: {kind = "along", lanes = 16 : i64, chunk = 1 : i64}
+structured.kernel @sums(%x: tensor<8x100xf32>, %z: tensor<8xf32>) -> (tensor<8x100xf32>, tensor<8xf32>) {
+  %r, %l = structured.scan ins(%x : tensor<8x100xf32>) inits(%z : tensor<8xf32>) dimension 1 associative {structured.schedule = {kind = "along", lanes = 16 : i64}} -> tensor<8x100xf32>, tensor<8xf32> {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %n = hlo.add %s, %a : tensor<f32>
+    structured.yield %n, %n : tensor<f32>, tensor<f32>
+  }
+  structured.return %r, %l : tensor<8x100xf32>, tensor<8xf32>
+}
+// CHECK-LABEL: @down
+// CHECK: {kind = "across", lanes = 16 : i64, chunk = 4 : i64}
+// CHUNK-LABEL: @down
+// CHUNK: {kind = "across", lanes = 16 : i64, chunk = 32 : i64}
+structured.kernel @down(%x: tensor<8x64xf32>, %z: tensor<64xf32>) -> (tensor<8x64xf32>, tensor<64xf32>) {
+  %r, %l = structured.scan ins(%x : tensor<8x64xf32>) inits(%z : tensor<64xf32>) dimension 0 {structured.schedule = {kind = "across", lanes = 16 : i64}} -> tensor<8x64xf32>, tensor<64xf32> {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %h = hlo.subtract %s, %a : tensor<f32>
+    structured.yield %h, %h : tensor<f32>, tensor<f32>
+  }
+  structured.return %r, %l : tensor<8x64xf32>, tensor<64xf32>
+}

@@ -69,3 +69,26 @@ structured.kernel @along(%x: tensor<6x8xf32>, %s: tensor<6x4xf32>, %z: tensor<f3
   }
   structured.return %r : tensor<6x8xf32>
 }
+
+// CHECK-LABEL: @sums
+// CHECK: {kind = "along", lanes = 16 : i64}
+// EIGHT-LABEL: @sums
+// EIGHT: {kind = "along", lanes = 8 : i64}
+structured.kernel @sums(%x: tensor<8x100xf32>, %z: tensor<8xf32>) -> (tensor<8x100xf32>, tensor<8xf32>) {
+  %r, %l = structured.scan ins(%x : tensor<8x100xf32>) inits(%z : tensor<8xf32>) dimension 1 associative {structured.schedule = {kind = "along"}} -> tensor<8x100xf32>, tensor<8xf32> {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %n = hlo.add %s, %a : tensor<f32>
+    structured.yield %n, %n : tensor<f32>, tensor<f32>
+  }
+  structured.return %r, %l : tensor<8x100xf32>, tensor<8xf32>
+}
+// CHECK-LABEL: @down
+// CHECK: {kind = "elements", lanes = 0 : i64}
+structured.kernel @down(%x: tensor<8x64xf32>, %z: tensor<64xf32>) -> (tensor<8x64xf32>, tensor<64xf32>) {
+  %r, %l = structured.scan ins(%x : tensor<8x64xf32>) inits(%z : tensor<64xf32>) dimension 0 {structured.schedule = {kind = "elements"}} -> tensor<8x64xf32>, tensor<64xf32> {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %h = hlo.subtract %s, %a : tensor<f32>
+    structured.yield %h, %h : tensor<f32>, tensor<f32>
+  }
+  structured.return %r, %l : tensor<8x64xf32>, tensor<64xf32>
+}

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Region
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.interp.engine import DeviceFrame, Interpreter
+from mlirhlo.interp.structured.bodies import computation_of
 
 _SAMPLES = 20
 _ROUNDINGS = 32
 """How far apart, in the last places, two ways to fold three samples may be."""
-Arrays = Sequence[Any]
+Arrays: TypeAlias = "Sequence[Any]"
+Fold: TypeAlias = "Callable[[Arrays, Arrays], Arrays]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class Order:
 
 def order_on_samples(computation: ComputationOp, elements: Sequence[PrimitiveType]) -> Order | None:
     """None when folding has to go in order."""
-    folded = _fold(computation)
+    module = cast(ModuleOp, computation.parent_op())
+    folded = fold_of(module, computation)
     if folded is None:
         return None
     x, y, z = _triples(elements)
@@ -57,21 +61,10 @@ def order_on_samples(computation: ComputationOp, elements: Sequence[PrimitiveTyp
     return None
 
 
-def is_associative_on_samples(
-    computation: ComputationOp, elements: Sequence[PrimitiveType], initial: Arrays | None
-) -> bool:
-    """Whether parts may be folded on their own, but for rounding, from initial values that change nothing.
-
-    `initial`: scalars, one for each element type, or None where they are not known.
-    """
-    folded = _fold(computation)
-    if folded is None or initial is None:
-        return False
+def is_associative_on_samples(folded: Fold, elements: Sequence[PrimitiveType]) -> bool:
+    """Whether parts may be folded on their own, but for rounding."""
     x, y, z = _triples(elements)
-    starts = [np.broadcast_to(s, v.shape) for s, v in zip(initial, x, strict=True)]
     try:
-        if not (np.all(_same(folded(starts, x), x)) and np.all(_same(folded(x, starts), x))):
-            return False
         one, other = folded(folded(x, y), z), folded(x, folded(y, z))
     except HloError:
         return False
@@ -79,9 +72,21 @@ def is_associative_on_samples(
     return all(bool(np.all(_near(p, q, element))) for p, q, element in parts)
 
 
-def _fold(computation: ComputationOp) -> Callable[[Arrays, Arrays], Arrays] | None:
-    """A reducer as a function of arrays; None where it is none of one element at a time."""
-    interpreter = Interpreter(cast(ModuleOp, computation.parent_op()))
+def are_identities_on_samples(
+    folded: Fold, elements: Sequence[PrimitiveType], initial: Arrays
+) -> bool:
+    """Whether scalars, one for each element type, change nothing that they are folded with."""
+    x, *_ = _triples(elements)
+    starts = [np.broadcast_to(s, v.shape) for s, v in zip(initial, x, strict=True)]
+    try:
+        return bool(np.all(_same(folded(starts, x), x)) and np.all(_same(folded(x, starts), x)))
+    except HloError:
+        return False
+
+
+def fold_of(module: ModuleOp, computation: ComputationOp) -> Fold | None:
+    """A computation of a module as a function of arrays; None where it is none of one element at a time."""
+    interpreter = Interpreter(module)
     name = computation.computation_name
     if not interpreter.vectorises(name):
         return None
@@ -92,6 +97,15 @@ def _fold(computation: ComputationOp) -> Callable[[Arrays, Arrays], Arrays] | No
             return frame.call_elementwise(name, [*x, *y])
 
     return folded
+
+
+def step_of(region: Region) -> Fold | None:
+    """The next state by the body of a scan, out of the state and the inputs' elements; None as above."""
+    computation, _ = computation_of("body", region)
+    body = fold_of(ModuleOp([computation]), computation)
+    if body is None:
+        return None
+    return lambda state, x: body(x, state)[-len(state) :]
 
 
 def _triples(elements: Sequence[PrimitiveType]) -> Iterator[Arrays]:

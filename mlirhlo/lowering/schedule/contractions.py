@@ -79,6 +79,9 @@ def _tiled(schedule: Schedule, product: MatrixProduct, gpu: GpuDevice, *, tf32: 
     rows, columns, terms, batch = (
         product.size(dims) for dims in (product.rows, product.columns, product.terms, product.batch)
     )
+    if product.groups is not None:
+        count = product.op.space[product.groups.group]
+        batch, rows = batch * count, -(-rows // count)
     sizes = Sizes(batch, rows, columns, terms, factor.byte_size)
     kinds = ("tiles",) if format_ is None else ("mma", "wgmma")
     schedules = [

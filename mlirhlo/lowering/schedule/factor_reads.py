@@ -14,6 +14,7 @@ from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.dialects.structured.dense import DYNAMIC
 from mlirhlo.lowering.gpu.affine import simplified
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, element_of
+from mlirhlo.lowering.schedule.group_ranges import factors_of
 
 LEAST_BYTES, MOST_BYTES = 4, 16
 """That one copy moves."""
@@ -55,7 +56,7 @@ class FactorRead:
 
 def plain_read(op: ContractOp, side: int) -> FactorRead | None:
     """The read of a factor that is an array in memory, moved about and padded with zeros at most."""
-    factor = yielded(op.body)[side]
+    factor = factors_of(op)[side]
     if not isinstance(factor, BlockArgument):
         return None
     value, map_ = op.inputs[factor.index], op.index_maps[factor.index]

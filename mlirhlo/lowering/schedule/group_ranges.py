@@ -1,4 +1,8 @@
-"""Contractions whose factors count within groups alone, as those of ragged dots: which terms a tile needs."""
+"""Contractions whose factors count within groups alone, as those of ragged dots: which terms a tile needs.
+
+Where rows are in groups, each tile of the result is of one group, and multiplies factors as they are: rows of other
+groups are computed by other tiles.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirhlo.dialects.hlo.ops import AndOp, CompareOp, SelectOp
-from mlirhlo.dialects.structured import ContractOp, IndexOp
+from mlirhlo.dialects.structured import ContractOp, IndexOp, sizes_of
 from mlirhlo.dialects.structured.base import yielded
 
 
@@ -45,6 +49,25 @@ def group_range_of(op: ContractOp) -> GroupRange | None:
     if len(groups) != 1 or not last or not isinstance(last[0], AffineDimExpr):
         return None
     return GroupRange(position, last[0].position, start, end, test.output, numbers)
+
+
+def row_groups_of(op: ContractOp) -> GroupRange | None:
+    """The groups of rows of a contraction over groups and terms."""
+    found, rank = group_range_of(op), len(sizes_of(op.output))
+    return found if found is not None and found.position < rank <= found.group else None
+
+
+def factors_of(op: ContractOp) -> tuple[SSAValue, SSAValue]:
+    """What a body multiplies; of groups of rows the factors in their group."""
+    first, second = yielded(op.body)
+    if row_groups_of(op) is None:
+        return first, second
+    return _inside(first), _inside(second)
+
+
+def _inside(factor: SSAValue) -> SSAValue:
+    assert isinstance(factor.owner, SelectOp)
+    return factor.owner.inputs[1]
 
 
 def _test(factor: SSAValue) -> AndOp | None:

@@ -9,8 +9,8 @@ from math import prod
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from mlirhlo.dialects.structured import ContractOp, IndexOp, sizes_of
-from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.gpu.affine import simplified
+from mlirhlo.lowering.schedule.group_ranges import GroupRange, factors_of, row_groups_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class MatrixProduct:
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     terms: tuple[int, ...]
+    groups: GroupRange | None = None
+    """Of rows: each has its own second factor."""
 
     def size(self, dims: Sequence[int]) -> int:
         """Elements along dimensions of the space."""
@@ -55,23 +57,27 @@ def matrix_product_of(op: ContractOp) -> MatrixProduct:
         | {i.dimension for i in operations_of_factor(op, side) if isinstance(i, IndexOp)}
         for side in (0, 1)
     ]
+    groups = row_groups_of(op)
     rows = tuple(d for d in range(rank) if d in used[0] and d not in used[1])
+    if groups is not None:
+        rows = (groups.position,)
     columns = tuple(d for d in range(rank) if d in used[1] and d not in used[0])
     batch = tuple(d for d in range(rank) if d not in rows and d not in columns)
-    return MatrixProduct(op, batch, rows, columns, tuple(range(rank, len(op.space))))
+    terms = tuple(d for d in range(rank, len(op.space)) if groups is None or d != groups.group)
+    return MatrixProduct(op, batch, rows, columns, terms, groups)
 
 
 def inputs_of_factor(op: ContractOp, side: int) -> list[int]:
     """Numbers of the inputs that a factor is computed from."""
     operations = operations_of_factor(op, side)
-    values = [yielded(op.body)[side], *(v for o in operations for v in o.operands)]
+    values = [factors_of(op)[side], *(v for o in operations for v in o.operands)]
     return sorted({value.index for value in values if isinstance(value, BlockArgument)})
 
 
 def operations_of_factor(op: ContractOp, side: int) -> list[Operation]:
     """What a body computes a factor by."""
     found: dict[Operation, None] = {}
-    stack: list[SSAValue] = [yielded(op.body)[side]]
+    stack: list[SSAValue] = [factors_of(op)[side]]
     while stack:
         owner = stack.pop().owner
         if isinstance(owner, Operation) and owner not in found:

@@ -21,7 +21,13 @@ from mlirhlo.dialects.structured import ContractOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index, memref_of
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Order
-from mlirhlo.lowering.gpu.kinds.group_terms import terms_of_groups, within
+from mlirhlo.lowering.gpu.kinds.group_terms import (
+    GroupTile,
+    most_tiles,
+    terms_of_groups,
+    tile_of_group,
+    within,
+)
 from mlirhlo.lowering.gpu.launches import THREADS, LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_memory, to_register
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
@@ -133,6 +139,8 @@ class Block:
         """Of the launch."""
         self.has_partial_terms = self.terms != self.rounds * parts * self.depth
         down, across = (-(-n // side) for n, side in zip(self.limits, self.sides, strict=True))
+        if product.groups is not None:
+            down = most_tiles(self, product.groups)
         self.blocks = down * across * product.size(product.batch) * parts
         number: Index = b.block_id()
         self.part = b.rem(number, parts)
@@ -140,15 +148,25 @@ class Block:
         number = b.div(number, parts)
         column = b.mul(b.rem(number, across), self.sides[1])
         number = b.div(number, across)
-        self.first = (b.mul(b.rem(number, down), self.sides[0]), column)
-        """Row and column."""
+        row = b.mul(b.rem(number, down), self.sides[0])
         self.number = b.div(number, down)
         """Of the matrices."""
         self.batch = b.e.unlinear(b.index(self.number), self._sizes(product.batch))
         self.thread = b.thread_id()
         self.count: Index = self.rounds * self.depth
         """Terms from the first one on that the block multiplies."""
-        self.is_ragged = (terms := terms_of_groups(self)) is not None
+        self.group: Index = 0
+        """Of rows."""
+        self.tile: GroupTile | None = None
+        if product.groups is not None:
+            self.tile = tile_of_group(self, product.groups, b.div(row, self.sides[0]))
+            self.group, row = self.tile.group, self.tile.first
+            self.count = b.select(self.tile.has_terms, b.index(self.count), b.index(0))
+        self.first = (row, column)
+        """Row and column."""
+        terms = terms_of_groups(self)
+        self.is_ragged = self.tile is not None or terms is not None
+        """Whether there may be no terms."""
         if terms is not None:
             self.first_term, self.count = within(self, terms, self.first_term, self.count)
             self.has_partial_terms = True
@@ -226,6 +244,8 @@ class Block:
         groups = [(product.rows, at[0]), (product.columns, at[1])]
         if term is not None:
             groups.append((product.terms, term))
+            if product.groups is not None:
+                found[product.groups.group] = self.group
         for dims, index in groups:
             found |= zip(dims, b.e.unlinear(b.index(index), self._sizes(dims)), strict=True)
         indices = tuple(found[d] for d in sorted(found))
@@ -239,7 +259,13 @@ class Block:
 
     def inside(self, at: tuple[Index, Index]) -> AbstractContextManager[None]:
         """A branch for elements of the result, where tiles may reach beyond it."""
-        test = self.is_inside(list(zip(at, self.limits, self.sides, strict=True)))
+        b, bounds = self.b, list(zip(at, self.limits, self.sides, strict=True))
+        test = self.is_inside(bounds[self.tile is not None :])
+        if self.tile is not None:
+            low, end = (b.index(bound) for bound in (self.tile.low, self.tile.end))
+            row = b.index(at[0])
+            here = b.andi(b.cmpi("uge", row, low), b.cmpi("ult", row, end))
+            test = here if test is None else b.andi(here, test)
         return nullcontext() if test is None else self.b.if_(test)
 
     def is_inside(self, bounds: Sequence[tuple[Index, int, int]]) -> SSAValue | None:

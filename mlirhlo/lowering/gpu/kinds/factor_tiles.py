@@ -16,7 +16,6 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.structured import sizes_of
-from mlirhlo.dialects.structured.base import yielded
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.element_ops import factor_inputs
 from mlirhlo.lowering.gpu.elements import array
@@ -24,6 +23,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import Value, to_memory
 from mlirhlo.lowering.hlo_to_loops.elementwise_convert import convert
 from mlirhlo.lowering.hlo_to_loops.folds import zero_element
 from mlirhlo.lowering.schedule.factor_reads import FactorRead, plain_read
+from mlirhlo.lowering.schedule.group_ranges import factors_of
 from mlirhlo.lowering.schedule.matrix_products import inputs_of_factor
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ class FactorTile:
         last term zeros count."""
         block, side = self.block, self.side
         b, e, op = block.b, block.b.e, block.op
-        result = yielded(op.body)[side]
+        result = factors_of(op)[side]
         terms, lines = (count, 1) if across else (1, count)
         test = None
         if block.has_partial_terms:

@@ -150,8 +150,8 @@ class WarpGroupBlock(Block):
     def _copy_all(self) -> None:
         b = self.b
         bytes_ = sum(f.size_bytes for f in self.factors)
-        initial = [b.constant(0, INDEX), b.constant(1, INDEX)]
-        with b.loop(0, self.rounds * self.depth, self.depth, initial, nonempty=True) as loop:
+        initial, nonempty = [b.constant(0, INDEX), b.constant(1, INDEX)], not self.is_ragged
+        with b.loop(0, self.count, self.depth, initial, nonempty=nonempty) as loop:
             stage, parity = loop.carried
             if self.is_reused:
                 b.barrier_wait(self.empty, stage, parity)
@@ -177,8 +177,8 @@ class WarpGroupBlock(Block):
         zeros = [b.constant(0, row.element)] * (columns // 2)
         lane, warp = b.rem(self.thread, 32), b.div(self.thread, 32)
         first_row = b.mul(b.div(warp, _WARPS), _ROWS)
-        initial = [*zeros, b.constant(0, INDEX), b.constant(0, INDEX)]
-        with b.loop(0, self.rounds * self.depth, self.depth, initial, nonempty=True) as loop:
+        initial, nonempty = [*zeros, b.constant(0, INDEX), b.constant(0, INDEX)], not self.is_ragged
+        with b.loop(0, self.count, self.depth, initial, nonempty=nonempty) as loop:
             *sums, stage, parity = loop.carried
             b.barrier_wait(self.full, stage, parity)
             sums = self._multiplied(stage, first_row, sums)

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import mlirhlo
+from mlirhlo.dialects.structured import ContractOp
 from mlirhlo.interp.fake_data import make_fake_arguments
 from mlirhlo.lowering.gpu.devices import device
+from mlirhlo.lowering.gpu.kernels import structured_kernel
 from mlirhlo.lowering.gpu.ptx import ptxas
+from mlirhlo.lowering.schedule.attributes import schedule_of
 from mlirhlo.simulator.report import Figures
 
 TOLERANCE = {1: 0.2, 2: 2e-2, 4: 1e-4, 8: 1e-12}
@@ -266,6 +269,51 @@ def ragged(form: str, groups: list[int], infinite: int | None = None) -> Any:
 def test_ragged(form, groups):
     """Groups that end within tiles, that are empty, and rows in none."""
     ragged(form, groups)
+
+
+def _random_groups(random: np.random.Generator, count: int, total: int) -> list[int]:
+    """Sizes of groups, of which some are empty; a part of the rows may be in none."""
+    cuts = np.sort(random.integers(0, total + 1, count))
+    sizes = np.diff(cuts, prepend=0)
+    sizes[random.random(count) < 0.3] = 0
+    return [int(n) for n in sizes]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "element", "rows", "kind"),
+    [
+        ("h100", "bf16", 700, "wgmma"),
+        ("a100", "f16", 150, "mma"),
+        pytest.param("h100", "f32", 150, "tiles", marks=pytest.mark.slow),
+        pytest.param("a100", "s8", 150, "mma", marks=pytest.mark.slow),
+        pytest.param("a100", "f64", 150, "mma", marks=pytest.mark.slow),
+    ],
+)
+def test_groups_of_rows(gpu, element, rows, kind):
+    """Tiles are of one group each, on matrix units; numbers of other groups, infinite ones too, make no difference."""
+    sums = {"s8": "s32", "f64": "f64"}.get(element, "f32")
+    module = mlirhlo.parse(
+        f"{sums}[2,{rows},80] ragged-dot({element}[2,{rows},48] x, {element}[5,2,48,80] y, s32[2,5] g),"
+        " lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={2}, rhs_contracting_dims={2},"
+        " lhs_ragged_dims={1}, rhs_group_dims={0}"
+    )
+    kernel = structured_kernel("k", module.hlo.entry.root, module.hlo.by_name(), device(gpu))
+    (contraction,) = (op for op in kernel.block.ops if isinstance(op, ContractOp))
+    schedule = schedule_of(contraction)
+    assert schedule is not None
+    assert schedule.kind == kind
+    run: Any = mlirhlo.compile(module, "gpu", gpu=gpu)
+    random = np.random.default_rng(24)
+    x, y = (
+        random.integers(-3, 4, p.shape.dimensions).astype(p.shape.element_type.dtype)
+        for p in module.hlo.entry.parameters[:2]
+    )
+    sizes = np.array([_random_groups(random, 5, rows) for _ in range(2)], np.int32)
+    sizes[:, 1] = 0
+    if element != "s8":
+        y[1] = np.inf
+    np.testing.assert_array_equal(run(x, y, sizes), module(x, y, sizes))
+    assert not list(map(str, run.findings))
 
 
 def test_other_groups_are_passed_over():

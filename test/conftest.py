@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
@@ -47,8 +48,22 @@ SWEEP_PART = os.environ.get("MLIRHLO_SWEEP_PART", "0/1")
 """`K/N` runs the sweeps of part `K mod N` of N; every part has other sweeps."""
 
 
+def mark_sweeps(items: list[pytest.Item]) -> None:
+    """Make sweeps of the cases that `one_case_in` leaves to them: all but one in so many of each test."""
+    numbers: Counter[str] = Counter()
+    for item in items:
+        if part := item.get_closest_marker("one_case_in"):
+            (every,) = part.args
+            test = item.nodeid.partition("[")[0]
+            if numbers[test] % every != SEED % every:
+                item.add_marker("sweep")
+            numbers[test] += 1
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the sweeps of other parts; skip oracle tests where the real XLA is not installed."""
+    mark_sweeps(items)
     number, parts = map(int, SWEEP_PART.split("/"))
     others = [
         item

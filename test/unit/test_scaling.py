@@ -62,6 +62,7 @@ def check(form: str, tool: str, folder: Path) -> None:
     assert any(whole < RATIO * half for half, whole in counts), (form, tool)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("form", SHAPES)
 def test_each_tool_on_one_form(form: str, tmp_path: Path) -> None:
     for tool in in_turns(form):
@@ -73,6 +74,7 @@ def test_mended(form: str, tool: str, tmp_path: Path) -> None:
     check(form, tool, tmp_path)
 
 
+@pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("analysis", scaling.ANALYSES)
 def test_what_an_analysis_makes_is_not_walked_by_the_garbage_collector(analysis: str) -> None:
     def collections() -> int:

@@ -87,6 +87,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "opcode", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CASES]
 )
@@ -106,6 +107,7 @@ def test_opcode(opcode: str, tool: Callable[..., Ran]) -> None:
     pytest.fail(f"the interpreter runs no `{opcode}`")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "target", ["Sharding", "LayoutConstraint", "SPMDFullToShardShape", "xla.sdy.FuncResultSharding"]
 )
@@ -114,6 +116,7 @@ def test_calls_that_compute_nothing(target: str, tool: Callable[..., Ran]) -> No
     assert tool("run_hlo_module", "--platform=CUDA", "-", stdin=text).code == 0
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("target", ["TopK", "__gpu$TopK"])
 def test_calls_for_the_best(target: str, tool: Callable[..., Ran]) -> None:
     text = f'(f32[2,3], s32[2,3]) custom-call(f32[2,9] x), custom_call_target="{target}"'

@@ -28,6 +28,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "f16", "bf16", "c64", "c128", "s4", "u8", "pred"])
 @pytest.mark.parametrize("sizes", [(9, 40), (8, 3), (2, 5, 1), (3, 4, 70), (1, 50)])
 def test_columns(type_: str, sizes: tuple[int, ...]) -> None:
@@ -40,6 +41,7 @@ def test_columns(type_: str, sizes: tuple[int, ...]) -> None:
         assert np.asarray(actual).tobytes() == np.asarray(expected).tobytes()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("index", ["s8", "u8", "u32", "s64", "u64"])
 def test_indices_of_any_type(index: str) -> None:
     """The least and the greatest are clamped."""

@@ -38,6 +38,7 @@ NARROW_BYTES = replace(targets.AVX2, features=targets.AVX2.features | {"avxvnni"
 BYTES_OF_ONE_SIGN = replace(targets.AVX2, features=NARROW_BYTES.features | {"avxvnniint8"})
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("target", [targets.GENERIC, targets.AVX2, NARROW_BYTES, BF16_VECTORS])
 @pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "c64"])
 def test_other_processors(target: targets.Target, element: str) -> None:
@@ -51,6 +52,7 @@ def test_other_processors(target: targets.Target, element: str) -> None:
         )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("l2_bytes", [1 << 14, 1 << 16])
 @pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "c64"])
 @pytest.mark.parametrize(
@@ -94,6 +96,7 @@ def test_small_matrices_of_a_batch_go_whole() -> None:
     assert "_adds" not in loops
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("target", [targets.AVX2, NARROW_BYTES, targets.AVX512, BYTES, None])
 @pytest.mark.parametrize(
     ("lhs", "rhs"), sample_rows(product(["s8", "u8", "u4", "pred", "s16"], ["s8", "u8"]), 3)
@@ -125,6 +128,7 @@ ENTRY e {{
 """)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("target", [NARROW_BYTES, BYTES, targets.AVX512])
 @pytest.mark.parametrize(("lhs", "rhs"), [("s8", "s8"), ("u8", "u8"), ("s8", "u8"), ("u8", "s8")])
 @pytest.mark.parametrize("greatest", [False, True])
@@ -158,6 +162,7 @@ def test_bytes_of_one_sign_have_an_instruction_of_their_own(element: str) -> Non
     assert compile_object(text, Cpu("sierraforest", ""))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("target", [targets.AVX2, BF16_VECTORS, None])
 @pytest.mark.parametrize(("rows", "units", "columns"), [(40, 32, 96), (8, 16, 32), (128, 24, 32)])
 def test_a_right_operand_in_pairs(

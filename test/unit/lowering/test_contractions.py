@@ -130,12 +130,14 @@ def dot(element: str, rows: int, depth: int, columns: int) -> str:
     return f"{element}[{rows},{columns}] dot({shapes}), {MATRICES}"
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", TYPES)
 @pytest.mark.parametrize("sizes", [(5, 7, 3), (1, 50, 40), (67, 130, 70)])
 def test_dots_of_every_type(element: str, sizes: tuple[int, int, int]) -> None:
     agrees(dot(element, *sizes))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "f64", "s32"])
 @pytest.mark.parametrize("rows", [2052, 6588])
 def test_blocks_of_turned_rows_are_whole_tiles(element: str, rows: int) -> None:
@@ -144,6 +146,7 @@ def test_blocks_of_turned_rows_are_whole_tiles(element: str, rows: int) -> None:
     agrees(f"{element}[{rows},100] dot({shapes}), {TURNED}")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "c64", "s32", "bf16", "s8"])
 @pytest.mark.parametrize(
     "form",
@@ -177,6 +180,7 @@ def test_dots_of_every_form(element: str, form: str) -> None:
     agrees(form.replace("E", element))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "text",
     [
@@ -200,6 +204,7 @@ def test_dots_of_mixed_types_algorithms_and_depths(text: str) -> None:
     agrees(text)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "bf16", "s8"])
 @pytest.mark.parametrize(
     "form",
@@ -262,6 +267,7 @@ def test_convolutions_of_every_form(element: str, form: str) -> None:
     agrees(form.replace("R", "s32" if element == "s8" else element).replace("E", element))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("padding", ["2_1", "-1_3"])
 @pytest.mark.parametrize(
     ("lhs_dilate", "rhs_dilate", "size", "reverse"),
@@ -394,6 +400,7 @@ ENTRY e {
     assert found.count(found.depth) == 32
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "text",
     [
@@ -419,6 +426,7 @@ def test_convolutions_of_other_inputs(text: str) -> None:
     agrees(text)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s32", "s8"])
 @pytest.mark.parametrize(
     "form",
@@ -451,6 +459,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "bf16"])
 @pytest.mark.parametrize("sizes", [(7, 5, 40), (70, 600, 100)])
 def test_what_comes_after_a_dot(element: str, sizes: tuple[int, int, int]) -> None:
@@ -483,6 +492,7 @@ def test_what_is_read_beside_a_tile_is_asked_for_row_by_row() -> None:
     assert any("vector.store" in str(op) for op in rows.ops)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("then", ["1,40", "40,1", "1,40,1"])
 def test_dimensions_of_one_element_come_and_go_after_a_dot(then: str) -> None:
     agrees(
@@ -514,6 +524,7 @@ ENTRY e {
 """)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("after", ["t", "r"])
 def test_a_result_is_stored_transposed(after: str) -> None:
     agrees(
@@ -556,6 +567,7 @@ def _shape(element: str, sizes: list[int], data: st.DataObject) -> str:
     return f"{element}[{','.join(map(str, sizes))}]" + (f"{{{layout}}}" if layout else "")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("weight", "contracted"), [("24,96", 0), ("96,24", 1)])
 def test_what_every_round_multiplies_by_stands_in_panels(weight: str, contracted: int) -> None:
     text = f"""HloModule loop
@@ -641,6 +653,7 @@ def test_any_dimension_numbers(data: st.DataObject) -> None:
     agrees(", ".join([f"{shape} dot({', '.join(operands)})", *attributes]))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "bf16", "c64", "s8"])
 @pytest.mark.parametrize(
     ("lhs", "rhs", "left", "right"),

@@ -52,6 +52,7 @@ def wrong(cases: Sequence[Case]) -> list[str]:
     return found
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", EACH_TYPE)
 def test_elementwise(name: str) -> None:
     """Most opcodes at once, on all combinations of special and other values."""
@@ -65,6 +66,7 @@ def test_elementwise(name: str) -> None:
     compare()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "opcode", [o if o in OFTEN else pytest.param(o, marks=pytest.mark.slow) for o in BY_SHAPE]
 )
@@ -95,6 +97,7 @@ def in_other_precision(c: Choices, opcode: str) -> Case:
     return case
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("opcode", [o for o in BY_SHAPE if o != "custom-call"])
 def test_declared_precision(opcode: str) -> None:

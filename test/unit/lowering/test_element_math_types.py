@@ -50,6 +50,7 @@ def codes(name: str) -> Array:
     return np.arange(1 << element.bits, dtype=np.uint8).view(element.dtype)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", NARROW)
 def test_f32_rounds_to_narrow_floats(name: str) -> None:
     """Every upper half of an f32 with the lower halves that decide how it rounds."""
@@ -61,6 +62,7 @@ def test_f32_rounds_to_narrow_floats(name: str) -> None:
     assert not differ.size, (x[differ[0]], actual[differ[0]], expected[differ[0]])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", NARROW)
 def test_narrow_floats_become_other_types(name: str) -> None:
     x = codes(name)
@@ -71,6 +73,7 @@ def test_narrow_floats_become_other_types(name: str) -> None:
         assert_same(actual, expected, f"{name} {other}")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", NARROW)
 def test_other_types_become_narrow_floats(name: str) -> None:
     rng = np.random.default_rng(3)
@@ -89,6 +92,7 @@ def test_other_types_become_narrow_floats(name: str) -> None:
         assert_same(actual, expected, f"{source} {name}")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", NARROW)
 def test_arithmetic_of_narrow_floats(name: str) -> None:
     """Every pair of numbers."""
@@ -109,6 +113,7 @@ def test_arithmetic_of_narrow_floats(name: str) -> None:
         assert_same(actual, expected, f"{name} {opcode}")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "instruction",
     [
@@ -190,6 +195,7 @@ def complex_numbers(dtype: Any, seed: int) -> Array:
     return result
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("element", "dtype"), [("c64", np.complex64), ("c128", np.complex128)])
 @pytest.mark.parametrize("opcode", COMPLEX)
 def test_complex_functions(opcode: str, element: str, dtype: Any) -> None:

@@ -84,6 +84,7 @@ def test_transforms() -> None:
         agrees(text)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("length", [37, 244, 437, 521])
 def test_lines_side_by_side_do_not_touch_each_other(length: int) -> None:
     """What is not finite stays in its line."""
@@ -117,6 +118,7 @@ def test_any_lengths(kind: str, lengths: list[int], batch: int, types: tuple[str
     agrees(f"{result} fft({operand} x), fft_type={kind}, fft_length={{{of}}}")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("processor", [target.GENERIC, target.AVX2])
 def test_narrower_vectors(processor: target.Target) -> None:
     needs(processor)
@@ -145,6 +147,7 @@ def test_every_access_is_inside_of_its_buffer() -> None:
         mlirhlo.compile(module, debug=True)(x)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("kind", ["FFT", "IFFT"])
 @pytest.mark.parametrize("length", [32768, 3**10, 77 * 401, 20011, 17 * 1024, 48048])
 def test_long_lines(kind: str, length: int) -> None:
@@ -152,6 +155,7 @@ def test_long_lines(kind: str, length: int) -> None:
     agrees(f"c128[2,{length}] fft(c128[2,{length}] x), fft_type={kind}, fft_length={{{length}}}")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("length", [65536, 44100, 30011])
 def test_long_real_lines(length: int) -> None:
     half = length // 2 + 1

@@ -51,6 +51,7 @@ WIDE = replace(target.host(), vector_bytes=64, l2_bytes=1 << 20)
 LENGTHS = [1, 2, 3, 15, 16, 17, 31, 64, 101, 130, 1027]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "f16"])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_softmax_of_rows(type_: str, length: int) -> None:
@@ -59,6 +60,7 @@ def test_softmax_of_rows(type_: str, length: int) -> None:
     agrees(text, [x], tolerance=EPSILON[type_])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "f16"])
 @pytest.mark.parametrize("length", [32, 100])
 def test_dear_results_of_rows(type_: str, length: int) -> None:
@@ -68,6 +70,7 @@ def test_dear_results_of_rows(type_: str, length: int) -> None:
     agrees(text, [x], tolerance=EPSILON[type_])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16])
 @pytest.mark.parametrize("rows", [16, 41])
@@ -87,6 +90,7 @@ def test_short_rows_that_fill_no_vector_are_no_loop_of_their_own() -> None:
     assert [text.count("vector.maskedload") for text in loops] == [16, 16]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("length", [2, 3, 5, 6, 8])
 def test_several_short_rows_in_a_vector(length: int) -> None:
     """As many vectors are read and written as the rows fill."""
@@ -98,6 +102,7 @@ def test_several_short_rows_in_a_vector(length: int) -> None:
     assert (loops.count("vector.load"), loops.count("vector.store")) == (length, length + 1)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("length", [1, 3, 8, 10, 16])
 @pytest.mark.parametrize("type_", ["f32", "bf16", "u8"])
 def test_distances_of_points(type_: str, length: int) -> None:
@@ -147,6 +152,7 @@ def test_lanes_of_sums_are_added_by_one_op() -> None:
     assert "vector.shuffle" not in loops
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64"])
 @pytest.mark.parametrize("processor", [target.GENERIC, target.AVX2])
 def test_softmax_of_rows_on_other_processors(type_: str, processor: target.Target) -> None:
@@ -156,6 +162,7 @@ def test_softmax_of_rows_on_other_processors(type_: str, processor: target.Targe
         agrees(softmax(type_, "8,40", "8", "0", "1"), [x], tolerance=EPSILON[type_])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("width", [1, 3, 16, 33, 130])
 def test_softmax_of_columns(type_: str, width: int) -> None:
@@ -163,6 +170,7 @@ def test_softmax_of_columns(type_: str, width: int) -> None:
     agrees(softmax(type_, f"9,{width}", f"{width}", "1", "0"), [x], tolerance=EPSILON[type_])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_long_rows_and_high_columns_in_pieces(threads: int) -> None:
     rng = np.random.default_rng(0)
@@ -234,6 +242,7 @@ def test_any_fold(case: tuple[str, str, tuple[int, ...], list[int], list[int], s
     agrees(text_of(body, reducer("f", type_, word)), arguments, tolerance=tolerance)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f16"])
 @pytest.mark.parametrize("direction", ["GT", "LT"])
 @pytest.mark.parametrize(
@@ -256,6 +265,7 @@ def test_argmax(type_: str, direction: str, sizes: tuple[int, int], along: int) 
     agrees(text_of(body, ARGMAX.replace("DIRECTION", direction).replace("TYPE", type_)), [x])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64"])
 @pytest.mark.parametrize(("word", "start"), [("maximum", "-inf"), ("minimum", "inf")])
 @pytest.mark.parametrize(("length", "rows"), [(16, 12), (40, 12), (40, 11), (128, 12), (1000, 12)])
@@ -288,6 +298,7 @@ def test_extremes_know_signs_of_zero_and_numbers_that_are_none(
     assert np.array_equal(found[~small], wanted[~small], equal_nan=True)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64"])
 @pytest.mark.parametrize(("word", "start"), [("maximum", "-inf"), ("minimum", "inf")])
 @pytest.mark.parametrize("length", [16, 40, 128, 1000])
@@ -313,6 +324,7 @@ def test_extremes_are_the_same_along_their_rows(
     assert np.array_equal(np.signbit(found[length:]), np.signbit(wanted))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("start", ["0", "-0"])
 @pytest.mark.parametrize("length", [16, 40, 1030])
 def test_what_is_spread_over_a_row_knows_signs_of_zero_and_numbers_that_are_none(
@@ -428,6 +440,7 @@ def test_what_is_cheap_for_each_element_is_computed_again() -> None:
     assert "locality<2>" in loops
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("sizes", [(40, 130), (3, 40000), (64, 1024)])
 def test_what_is_read_once_is_asked_for_where_no_cache_holds_it(
@@ -451,6 +464,7 @@ def test_what_is_read_once_is_asked_for_where_no_cache_holds_it(
         assert "memref.prefetch" in str(loops_of(mlirhlo.parse(text)))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("count", "elements"), [(1, 1024), (2, 512), (3, 256), (4, 256)])
 @pytest.mark.parametrize("l3_bytes", [64, 64 << 20])
 def test_what_is_asked_for_shares_the_first_cache(count: int, elements: int, l3_bytes: int) -> None:
@@ -473,6 +487,7 @@ def test_what_is_asked_for_shares_the_first_cache(count: int, elements: int, l3_
     assert ("locality<3>" in loops) == (l3_bytes > 64)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16"])
 @pytest.mark.parametrize("sizes", [(43, 130), (7, 64), (5, 3, 300)])
 def test_rows_below_are_asked_for_where_no_cache_holds_them(

@@ -45,6 +45,7 @@ def calls(text: str) -> int:
     return calls_of(lambda: lower(module))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("shape", [*DEEP, *GROWING, *LOOPS, *WIDE])
 def test_twice_as_much_takes_twice_the_calls(shape: str) -> None:
     count = 1200 if shape == "nested_whiles" else 480 if shape in LOOPS else 200

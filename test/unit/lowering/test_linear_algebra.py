@@ -29,6 +29,7 @@ def agree(text: str, type_: str, *arguments: np.ndarray) -> None:
     assert not executable.callbacks
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("lower", ["true", "false"])
 @pytest.mark.parametrize("type_", DTYPES)
 @pytest.mark.parametrize("shape", ["[1,1]", "[5,5]", "[3,2,17,17]", "[20,20]{0,1}", "[0,3,3]"])
@@ -42,6 +43,7 @@ def test_cholesky(shape: str, type_: str, lower: str) -> None:
     agree(text, type_, matrix.astype(x.dtype))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])
 @pytest.mark.parametrize("left", ["true", "false"])
 @pytest.mark.parametrize("lower", ["true", "false"])

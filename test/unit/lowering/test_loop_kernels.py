@@ -152,6 +152,7 @@ INSTRUCTIONS = [
 ]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("instruction", INSTRUCTIONS)
 def test_an_instruction_gives_what_the_interpreter_gives(instruction: str) -> None:
     """Bit for bit, but for the bits of NaNs."""
@@ -191,6 +192,7 @@ FOLDS = [
 ]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("result", "x", "y", "fold"), FOLDS)
 @pytest.mark.parametrize("combine", ["add(a, b)", "subtract(a, b)", "maximum(b, a)"])
 def test_folds_give_what_the_interpreter_gives(
@@ -234,6 +236,7 @@ def asks_ahead(module: mlirhlo.Module, *, equal_nan: bool) -> str:
     return str(kernel)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64", "s4"])
 @pytest.mark.parametrize("sizes", ["4099", "37,64", "5,8,33"])
 def test_operands_that_no_cache_holds_are_asked_for(element: str, sizes: str) -> None:
@@ -262,6 +265,7 @@ def gathered(element: str, numbers: str, line: int) -> mlirhlo.Module:
     return mlirhlo.parse(GATHERED.format(**locals()))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64", "s8"])
 @pytest.mark.parametrize(("numbers", "line"), [("40", 256), ("3", 300), ("4,7", 270), ("2", 1000)])
 def test_gathered_lines_are_asked_for(element: str, numbers: str, line: int) -> None:
@@ -281,6 +285,7 @@ def test_short_gathered_lines_are_not_asked_for() -> None:
     assert ["memref.prefetch" in kernel for kernel in kernels] == [False, True]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", "bf16", "pred", "c64"])
 @pytest.mark.parametrize(
     "sizes", [(2, 70, 17, 64), (3, 64, 20, 72), (1, 300, 9, 1000), (2, 200, 50, 16)]

@@ -47,6 +47,7 @@ PATTERNS = [0x0001, 0x8001, 0x007F, 0x8000, 0x3F80]
 """The upper bits of elements: subnormals of bf16, and of f32; those of f16 are other small numbers."""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("element", ["bf16", "f16", "f32", "s4", "u4", "u2"])
 @pytest.mark.parametrize("move", MOVES)
 def test_bits(move: str, element: str) -> None:
@@ -64,6 +65,7 @@ def test_bits(move: str, element: str) -> None:
             assert a.tobytes() == b.tobytes(), (size, a, b)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("platform", ["cpu", "gpu"])
 @pytest.mark.parametrize("element", ["s1", "s2", "s4", "u4"])
 def test_the_high_bits_of_narrow_integers_are_zero(element: str, platform: str) -> None:
@@ -83,6 +85,7 @@ def test_the_high_bits_of_narrow_integers_are_zero(element: str, platform: str) 
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), result
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("element", ["u4", "s4", "u2"])
 def test_narrow_integers_beside_padding_take_no_time(element: str) -> None:
     """LLVM 22 never ends with vectors of `u4` that are widened between two shuffles."""

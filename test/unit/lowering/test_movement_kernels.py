@@ -55,6 +55,7 @@ def test_any_transpose(case: tuple[str, tuple[int, ...], list[int], list[int]]) 
     agrees(text, [draw(rng, type_, sizes), draw(rng, type_, tuple(to))])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("type_", "sizes", "order"),
     [
@@ -81,6 +82,7 @@ def test_a_transpose_is_turned_in_registers() -> None:
     assert "vector.gather" not in loops
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("step", [2, 3, 4])
 def test_elements_some_way_apart(type_: str, step: int) -> None:
@@ -102,6 +104,7 @@ def test_elements_some_way_apart(type_: str, step: int) -> None:
     agrees(text, [draw(rng, type_, sizes)])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -152,6 +155,7 @@ MOVES = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", MOVES)
 def test_moves(name: str) -> None:
     module = mlirhlo.parse(MOVES[name])
@@ -170,6 +174,7 @@ def test_short_lines_have_vectors_of_their_length() -> None:
     agrees("f32[8] sine(f32[8] x)", [draw(np.random.default_rng(0), "f32", (8,))])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", ["edges inside", "more pieces than are regions"])
 def test_lines_are_chosen_whole(name: str) -> None:
     """A choice that is the same for all lanes gathers nothing."""
@@ -219,6 +224,7 @@ STREAMED = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", STREAMED)
 @pytest.mark.parametrize("offset", [0, 4, 16, 60])
 def test_results_past_the_caches(name: str, offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,6 +263,7 @@ def test_any_look_up_in_a_small_table(type_: str, size: int, index: str, count: 
     agrees(text, [draw(rng, type_, (size,)), places])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("size", "looks_up"), [(5, True), (32, True), (33, False)])
 def test_tables_that_registers_hold_are_not_gathered(size: int, looks_up: bool) -> None:
     if not current().has("avx512f"):
@@ -268,6 +275,7 @@ def test_tables_that_registers_hold_are_not_gathered(size: int, looks_up: bool) 
     assert ("vector.gather" not in str(loops_of(mlirhlo.parse(text)))) == looks_up
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("has_slow_gathers", [False, True])
 def test_gathers_go_lane_by_lane_where_that_is_faster(has_slow_gathers: bool) -> None:
     text = """HloModule m

@@ -33,12 +33,14 @@ SHAPES = (
 )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["u32", "u64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_threefry(shape: str, type_: str) -> None:
     agree("rng_three_fry", f"{type_}{shape}", [0x123456789ABCDEF, (1 << 64) - 20])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["u32", "s64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_philox(shape: str, type_: str) -> None:
@@ -46,6 +48,7 @@ def test_philox(shape: str, type_: str) -> None:
     agree("rng_philox", f"{type_}{shape}", [0x123456789ABCDEF, (1 << 64) - 3, 7])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f64", "u8", "s16", "s4", "u4"])
 def test_types(type_: str) -> None:
     agree("rng_default", f"{type_}[77]", [3, 5])

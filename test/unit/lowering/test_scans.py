@@ -25,6 +25,7 @@ def window(sizes: tuple[int, ...], along: int, *, is_reverse: bool) -> str:
     return f"window={{size={windows} pad={edges}}}"
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f64", "s32", "u8", "bf16"])
 @pytest.mark.parametrize("word", ["add", "maximum"])
 @pytest.mark.parametrize("is_reverse", [False, True])
@@ -129,6 +130,7 @@ REDUCERS = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", REDUCERS)
 @pytest.mark.parametrize("is_reverse", [False, True])
 @pytest.mark.parametrize(("sizes", "along"), SIZES)
@@ -199,6 +201,7 @@ SUMS = """f {
 """
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("step", ["STEPS", "SUMS"])
 @pytest.mark.parametrize("is_reverse", [False, True])
 @pytest.mark.parametrize(("sizes", "along"), SIZES)

@@ -48,6 +48,7 @@ def entry(operand: str, indices: str, updates: str, how: str, reducer: str, type
     )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("reducer", ["add", "last", "odd"])
 @pytest.mark.parametrize("type_", ["f32", "bf16", "s8", "s4", "c64", "f64"])
 def test_rows(type_: str, reducer: str) -> None:
@@ -60,6 +61,7 @@ def test_rows(type_: str, reducer: str) -> None:
     agree(text, *arguments)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("operand", "indices", "updates", "how"),
     [
@@ -136,6 +138,7 @@ def test_columns_go_to_several_threads() -> None:
         set_thread_count(0)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "bf16", "s8", "s4", "pred", "c64", "f64"])
 @pytest.mark.parametrize("sizes", ["300,700", "133,1023", "3,5"])
 def test_what_no_cache_holds_is_copied_in_parts(type_: str, sizes: str) -> None:
@@ -182,6 +185,7 @@ ENTRY e {
     agree(text, *arguments)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "s32", "bf16"])
 @pytest.mark.parametrize(
     ("size", "source", "window"),
@@ -213,6 +217,7 @@ ENTRY e {{
     agree(text, *make_fake_arguments(mlirhlo.parse(text).op, seed=4))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("size", "source", "window", "together"),
     [
@@ -267,6 +272,7 @@ def specials(type_: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
     return values
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("is_sorted", [False, True])
 @pytest.mark.parametrize("opcode", REDUCERS)
 @pytest.mark.parametrize("type_", ["f32", "f64", "bf16", "s32", "s8"])
@@ -294,6 +300,7 @@ def test_rows_shorter_than_vectors(type_: str, opcode: str, is_sorted: bool) -> 
                 )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "c64", "u16"])
 def test_sorted_elements(type_: str) -> None:
     """Single elements, two dimensions of indices, and indices of rows all outside."""

@@ -40,12 +40,14 @@ ENTRY e {{
 """
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("element", TYPES)
 def test_every_form_of_every_type(element: str, form: str) -> None:
     agrees(dot(element, form))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("types", [("bf16", "f32"), ("s8", "s32")])
 def test_sums_of_a_wider_type(types: tuple[str, str], form: str) -> None:
@@ -57,6 +59,7 @@ def loops(text: str) -> str:
     return str(lower(mlirhlo.parse(text).op).loops)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_they_are_written_out(form: str) -> None:
     """One loop, over the batch; no masks, no sums in memory."""
@@ -82,6 +85,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("columns", [2, 3, 4, 8, 16])
 @pytest.mark.parametrize(
     "last",
@@ -98,6 +102,7 @@ def test_what_comes_after_the_sums(columns: int, last: str) -> None:
     agrees(AFTER.replace("LAST", last).replace("COLUMNS", str(columns)))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_nothing_is_read_or_written_outside(form: str) -> None:
     module = mlirhlo.parse(dot("f32", form))
@@ -144,6 +149,7 @@ SHALLOW = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("depth", [1, 3, 5, 6])
 @pytest.mark.parametrize("element", ["f32", "f64", "bf16", "s8", "s32", "c64"])
 @pytest.mark.parametrize("form", SHALLOW)
@@ -160,6 +166,7 @@ ENTRY e {{
 """)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("depth", "algorithm", "is_elementwise"),
     [(1, "", True), (5, "", True), (6, "", False), (3, ", algorithm=dot_bf16_bf16_f32", False)],

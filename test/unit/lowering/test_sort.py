@@ -41,12 +41,14 @@ def one_array(type_: str, shape: str, dim: int, comparator: str) -> str:
     )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("length", SIZES)
 @pytest.mark.parametrize("type_", ["f32", "bf16", "f64", "s32", "u8", "s4", "pred", "u64"])
 def test_types(type_: str, length: int) -> None:
     agree(one_array(type_, f"[3,{length}]", 1, LESS))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "f16", "bf16", "f64", "f8e4m3fn"])
 def test_total_order(type_: str) -> None:
     """NaNs of both signs, zeros of both, infinities; backwards."""
@@ -73,6 +75,7 @@ def test_nan_without_a_place_ends() -> None:
     np.testing.assert_array_equal(np.sort(result), np.sort(x))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("type_", ["f32", "s64"])
 def test_long_rows(type_: str) -> None:
     """Longer than the nearest cache, and no multiple of a line."""
@@ -104,6 +107,7 @@ MORE_OR_EQUAL = """c { a = f32[] parameter(0)
  ROOT r = pred[] compare(n, m), direction=GT }"""
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("comparator", [BY_TWO, BY_ABS, MORE_OR_EQUAL])
 @pytest.mark.parametrize(
     ("dim", "shape"), [(0, "[37,5]{0,1}"), (1, "[3,33]"), (0, "[1000]"), (1, "[4,300,3]")]
@@ -120,6 +124,7 @@ ENTRY e {{ x = f32{shape} parameter(0)
     agree(text, random.integers(-9, 9, sizes).astype("f4"), random.integers(-5, 5, sizes, "i4"))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("largest", ["true", "false"])
 @pytest.mark.parametrize(
     ("length", "k"),
@@ -142,6 +147,7 @@ ENTRY e {{ x = {type_}[4,{length}] parameter(0)
     agree(text, x)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("largest", ["true", "false"])
 @pytest.mark.parametrize("type_", ["s32", "u32", "s16", "f16"])
 def test_topk_of_ordered_rows(type_: str, largest: str) -> None:

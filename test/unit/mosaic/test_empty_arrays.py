@@ -57,6 +57,7 @@ CASES = [
 ]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("x", "y", "grid", "spec"), CASES)
 def test_both_platforms_agree(
     x: tuple[int, int], y: tuple[int, int], grid: tuple[int, ...], spec: str

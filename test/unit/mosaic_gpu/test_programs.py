@@ -78,6 +78,7 @@ def around(body: bytes, results: int = 1) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "file", [*SHORT, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
 )

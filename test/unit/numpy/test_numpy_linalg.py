@@ -39,6 +39,7 @@ def agree(function: Callable[..., Any], want: Any, *arguments: Any) -> None:
                 np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3), (0,)])
 def test_square_matrices(dtype: str, batch: tuple[int, ...]) -> None:
@@ -67,6 +68,7 @@ def test_square_matrices(dtype: str, batch: tuple[int, ...]) -> None:
         agree(hnp.linalg.matrix_rank, np.asarray(np.linalg.matrix_rank(x)), x)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 4, 3), (0, 3), (2, 3, 0)])
 def test_factorisations(dtype: str, shape: tuple[int, ...]) -> None:
@@ -99,6 +101,7 @@ def test_factorisations(dtype: str, shape: tuple[int, ...]) -> None:
                 )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("order", [2, 1, 0, 3, -1, 2.5, np.inf, -np.inf])
 def test_vector_norm(order: Any) -> None:
     for dtype in TYPES:
@@ -112,6 +115,7 @@ def test_vector_norm(order: Any) -> None:
             )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("dtype", ["int32", "uint8", *TYPES])
 def test_products(dtype: str) -> None:
     def values(*shape: int) -> Any:
@@ -147,6 +151,7 @@ def test_products(dtype: str) -> None:
         agree(lambda x, o=offset: hnp.linalg.trace(x, offset=o), want, x)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 def test_fft(norm: Any) -> None:
     for dtype in TYPES:
@@ -181,6 +186,7 @@ def test_no_factor_gives_nan() -> None:
     assert np.all(np.isnan(np.asarray(hnp.linalg.svdvals(hnp.asarray([[np.nan, 1], [1, 1]])))))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("call", "code"),
     [

@@ -49,6 +49,7 @@ def test_every_rule_has_left_sides_and_no_name_is_taken_twice() -> None:
     assert [name for name, cases in CASES.items() if not any(c.fires for c in cases)] == []
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", list(RULES))
 def test_both_sides_give_the_same(name: str) -> None:
     for case in CASES[name]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import CORPUS, needs_shared
+from support import CORPUS, needs_shared, one_in, sampled
 from unit.rewrites.random_loops import Program
 from unit.rewrites.shared_buffers import clobbers
 
@@ -119,8 +119,9 @@ def modules() -> Iterator[tuple[str, str]]:
 
 @needs_shared
 @pytest.mark.slow
-def test_modules_of_xla() -> None:
-    for name, text in modules():
+@sampled(6)
+def test_modules_of_xla(every: int) -> None:
+    for name, text in one_in(every, modules()):
         module = parse_module(text, Path(name).name)
         run_pipeline(module, parse_pipeline("copy-insertion"))
         assert problems(HloModule(module)) == [], name

@@ -26,6 +26,7 @@ def program(form: str, levels: int) -> ModuleOp:
     return parse_module(SHAPES[form](each.get(form, 8) * levels))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("form", ["nested_calls", "nested_fusions"])
 def test_functions_nest_as_deep_as_they_like(form: str) -> None:
     module = program(form, 600)
@@ -33,12 +34,14 @@ def test_functions_nest_as_deep_as_they_like(form: str) -> None:
     assert len(list(again.ops)) == len(list(module.ops))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("emit", STABLEHLO)
 @pytest.mark.parametrize("form", ["nested_whiles", "nested_reducers"])
 def test_what_is_written_is_read(form: str, emit: str) -> None:
     convert_to_hlo(load(to_bytes(convert_to_stablehlo(program(form, 76)), emit)).module)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("levels", [82, 2000])
 @pytest.mark.parametrize(
     "form", ["nested_whiles", "nested_conditionals", "nested_maps", "nested_reducers"]

@@ -42,6 +42,7 @@ def test_what_all_read_is_asked_about_once_a_reader(pipeline: str) -> None:
     assert calls(pipeline, 400) < 2.05 * calls(pipeline, 200)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("pipeline", "form"),
     [

@@ -180,6 +180,7 @@ def check_text(text: str, name: str, pipelines: Sequence[str], arguments: list[o
         assert the_same(pipeline, before, outputs(again, arguments), eps), f"{pipeline}, printed"
 
 
+@pytest.mark.one_case_in(3)
 @needs_shared
 @pytest.mark.parametrize(
     "path", list(programs("cpu_after_opt")), ids=lambda p: p.name.removesuffix(".hlo")

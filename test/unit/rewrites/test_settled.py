@@ -59,6 +59,7 @@ def same_either_way(text: str, passes: Sequence[ModulePass], patch: pytest.Monke
     assert over.found == everything.found
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
 def test_on_programs(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,7 @@ def computations(count: int) -> str:
 SHAPES = {"chain": chain, "nest": nest, "loops": loops, "computations": computations}
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_pages_and_dots_of_any_depth(shape: str) -> None:
@@ -112,6 +113,7 @@ def test_pages_and_dots_of_any_depth(shape: str) -> None:
         assert large < 3.3 * small, (kind, small, large)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reports_of_any_depth(shape: str, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ def _transform(kind: str, lengths: tuple[int, ...]) -> str:
     return f"{result} fft({operand} x), fft_type={kind}, fft_length={{{of}}}"
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["FFT", "IFFT", "RFFT", "IRFFT"])
 def test_transforms_read_what_they_wrote(kind: str) -> None:
@@ -41,6 +42,7 @@ def test_the_transform_of_one_number() -> None:
     assert not compiled.findings  # type: ignore[attr-defined]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "text", ["c64[1,1030] fft(c64[1,1030] x), fft_type=FFT, fft_length={1030}"]
 )
@@ -53,6 +55,7 @@ def test_long_lines_are_many_short_ones(text: str) -> None:
     assert max(k.grid[0] * k.block[0] for k in compiled.figures) >= 1030  # type: ignore[attr-defined]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("length", [100003, 1 << 18])
 def test_every_length_has_code(length: int) -> None:
     """Of lines along two dimensions."""

@@ -22,12 +22,14 @@ def kernels_of_short_rows():
             yield pytest.param(kernel, id=name, marks=[] if name in OFTEN else pytest.mark.slow)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kernel", list(kernels_of_short_rows()))
 def test_short_rows(kernel):
     """Whole sectors are read and written, each once, by whole requests."""
     assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("length", [1001, pytest.param(3000, marks=pytest.mark.slow), 12001])
 @pytest.mark.parametrize("element", ["f32", pytest.param("bf16", marks=pytest.mark.slow)])
 def test_long_rows(element, length):
@@ -42,6 +44,7 @@ def test_rows_of_one_sector():
         assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("shape", [(1, 5), (67, 5)])
 def test_rows_of_blocks_that_are_not_full(shape):
     """What LLVM reads of shared memory beside the rows was written."""
@@ -49,6 +52,7 @@ def test_rows_of_blocks_that_are_not_full(shape):
         assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("element", ["s32", "s8"])
 def test_small_transposes(element):
     """Those of a few sectors too."""
@@ -65,6 +69,7 @@ def test_complex_numbers():
         assert gpu_traffic.measure(kernel).ratio <= 1.05
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("kind", "shape", "element"),
     [
@@ -81,6 +86,7 @@ def test_rows_of_clusters(kind, shape, element):
     assert gpu_traffic.measure(kernel).ratio <= 1.02
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 60))]
 )
@@ -100,6 +106,7 @@ def test_large_scales():
             assert gpu_traffic.measure(kernel).ratio <= 1.02
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("shape", [(4, 40_000), (2, 65_536), (33, 32_768)])
 def test_few_long_sums(shape):
     """Blocks share a row, and the launch that adds up their sums computes several rows a block."""
@@ -122,6 +129,7 @@ def _long_chains():
             )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kernel", list(_long_chains()))
 def test_long_chains(kernel):
     """What all rows read alike is read once a block, of few blocks; what a row reads one of, by one warp."""
@@ -135,6 +143,7 @@ def _columns():
             yield pytest.param(kernel, id=kernel.shape, marks=[] if is_often else pytest.mark.slow)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kernel", list(_columns()))
 def test_columns(kernel):
     """Rows that end within sectors are read as they lie beside each other."""
@@ -147,6 +156,7 @@ def _products():
         yield pytest.param(kernel, id=kernel.shape, marks=[] if is_often else pytest.mark.slow)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kernel", list(_products()))
 def test_products(kernel):
     """Shared memory is accessed without bank conflicts; what one tile computes moves once."""
@@ -175,6 +185,7 @@ def _moved():
             )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kernel", list(_moved()))
 def test_moved_elements(kernel):
     """Lines of one tile are sorted in one launch, cheap indices are not stored, numbers are part of kernels,

@@ -95,6 +95,7 @@ def test_blocks_of_counters(algorithm, type_, sizes):
 FACTORS = [("f4", (2, 40, 40), 0), ("c8", (20, 20), 64), ("f8", (33, 33), 0), ("f4", (50, 3, 3), 7)]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("lower", ["true", "false"])
 @pytest.mark.parametrize(("dtype", "sizes", "bad"), FACTORS)
 def test_cholesky(dtype, sizes, bad, lower):
@@ -113,6 +114,7 @@ SYSTEMS = [
 ]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("transposition", ["NO_TRANSPOSE", "ADJOINT"])
 @pytest.mark.parametrize(("left", "lower"), [("true", "false"), ("false", "true")])
 @pytest.mark.parametrize(("dtype", "sizes", "columns"), SYSTEMS)
@@ -134,6 +136,7 @@ EIGEN = (
 )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("element", ["f32", pytest.param("c128", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "call", "options"), [c for c in CALLS if c[0] in UNIQUE])
 def test_routines_with_one_result(name, call, options, element):
@@ -143,6 +146,7 @@ def test_routines_with_one_result(name, call, options, element):
         np.testing.assert_allclose(mine, other, bound, bound)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("element", ["f32", "c64"])
 @pytest.mark.parametrize("sizes", [(33, 33), (2, 40, 20), (18, 37)])
 def test_exchanged_rows(sizes, element):
@@ -169,6 +173,7 @@ def test_the_first_minor_that_is_not_positive(lower):
     np.testing.assert_allclose(got[0], expected[0], 1e-12, 1e-12)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("element", ["f32", "c128"])
 def test_eigenvectors(element):
@@ -180,6 +185,7 @@ def test_eigenvectors(element):
     np.testing.assert_allclose(a @ vectors, vectors * values[:, None, :], bound, bound)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(5, 3), (3, 5), (4, 4)])
 @pytest.mark.parametrize(("element", "mode"), [("f32", "A"), ("c64", "S")])
@@ -205,6 +211,7 @@ def test_what_is_not_finite_is_told():
         assert got[-1].any()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "call", "options"), [c for c in CALLS if c[0] in REDUCTIONS])
 def test_reductions(name, call, options):

@@ -59,6 +59,7 @@ def check(hlo, gpu="h100", *, code="", is_clean=True):
     return figures
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("element", "code"),
     [
@@ -79,6 +80,7 @@ def test_types(element, code):
     assert figures.instructions
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("element", "m", "lhs", "rhs", "code"),
     [
@@ -96,6 +98,7 @@ def test_warp_groups(element, m, lhs, rhs, code):
     assert figures.instructions
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "shapes",
     [
@@ -121,6 +124,7 @@ ENTRY e {{
     )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("lhs", "rhs", "algorithm"),
     [
@@ -135,6 +139,7 @@ def test_rounded_to_tf32(lhs, rhs, algorithm):
     check(module, code="m16n8k8.row.col.f32.tf32")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "gpu", ["a100", *(pytest.param(g, marks=pytest.mark.slow) for g in ("l40s", "rtx5090"))]
 )
@@ -149,6 +154,7 @@ def test_large_shared_memory():
     check(dot("bf16", 128, 256, 1280), "a100", code="dynamic_shared")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("lhs", "rhs"), [(1, 0), pytest.param(0, 0, marks=pytest.mark.slow)])
 def test_transposed_bytes(lhs, rhs):
     """Threads transpose bytes whose lines stand beside each other; each sector is read once."""
@@ -170,6 +176,7 @@ ENTRY e {{
 }}"""
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("m", "k", "n"), [(64, 192, 64), (40, 72, 48)])
 def test_fused(m, k, n):
     """What a factor is computed from, and what is computed from the product, is part of the kernel."""
@@ -200,6 +207,7 @@ ENTRY e {{
 }}"""
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("case", "code", "launches"),
     [
@@ -229,6 +237,7 @@ def _random_cases(count):
         yield pytest.param(dot(element, m, k, n, lhs, rhs, batch), id=name, marks=marks)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("module", list(_random_cases(32)))
 def test_shapes(module):
     """Ragged edges, batches and transposed factors."""
@@ -264,6 +273,7 @@ def ragged(form: str, groups: list[int], infinite: int | None = None) -> Any:
     return sum(one.figures.thread_instructions for one in run.figures)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("groups", [[64, 64], [40, 0, 50, 20, 0, 10]])
 @pytest.mark.parametrize("form", RAGGED)
 def test_ragged(form, groups):
@@ -279,6 +289,7 @@ def _random_groups(random: np.random.Generator, count: int, total: int) -> list[
     return [int(n) for n in sizes]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("gpu", "element", "rows", "kind"),
     [

@@ -61,6 +61,7 @@ CASES: dict[str, Any] = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", CASES)
 def test_scan(name: str) -> None:
     sizes, dim, *more = CASES[name]
@@ -77,6 +78,7 @@ SHARED: dict[str, Any] = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
 def test_blocks_share_a_line(name: str) -> None:

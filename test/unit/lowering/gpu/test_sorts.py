@@ -36,6 +36,7 @@ def compare(text: str, sizes: tuple[int, ...]) -> None:
         assert np.array_equal(np.asarray(one), other)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("sizes", "dim"),
     [
@@ -60,6 +61,7 @@ def test_sort(sizes: tuple[int, ...], dim: int) -> None:
     compare(f"HloModule m\n{LESS}{SORT.format(','.join(map(str, sizes)), dim)}", sizes)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("sizes", "k"), [((3, 9), 2), ((2, 600), 5), ((40,), 40), ((2, 5000), 7), ((1500,), 800)]
 )
@@ -106,6 +108,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("sizes", "dim", "element", "body"), KEYS)
 def test_keys(sizes, dim, element, body, by_digits):
     """Ties, both zeros and, in a total order, NaNs keep their order."""

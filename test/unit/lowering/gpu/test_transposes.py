@@ -59,6 +59,7 @@ def module(seed):
     )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 60))]
 )
@@ -77,6 +78,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "type_", ["f32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("f16", "f64")), "s8"]
 )

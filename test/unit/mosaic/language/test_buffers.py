@@ -58,6 +58,7 @@ def gathered(steps: int, count: int, looks_ahead: bool) -> Any:
     return call.lower(numbers(64, 128), numbers(steps))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("looks_ahead", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 @pytest.mark.parametrize("blocks", BLOCKS, ids=str)
@@ -78,6 +79,7 @@ def test_the_tpu_compiler_takes_any_number_of_buffers() -> None:
     assert [verdict.message for verdict in verdicts if not verdict.is_accepted] == []
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("blocks", [[0, 0, 2, 2, 2, 5, 3, 3], [5] * 8], ids=str)
 def test_outputs(blocks: list[int], count: int) -> None:
@@ -254,6 +256,7 @@ def test_what_a_cut_block_lacks_is_no_zero() -> None:
     call.lower(x).check("v5e")
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("cores", [2, 3])
 @pytest.mark.parametrize("grid", [(5,), (3, 5), (1,), (6, 5)], ids=str)
 def test_cores_share_what_they_do_not_divide(grid: tuple[int, ...], cores: int) -> None:
@@ -292,6 +295,7 @@ WRONG = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("message", WRONG)
 def test_what_there_cannot_be(message: str) -> None:
     stated: Any = WRONG[message]

@@ -59,6 +59,7 @@ def opcodes(module: object) -> set[str]:
     return {op.opcode.name for op in HloModule(module).instructions}  # type: ignore[arg-type]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("form", FORMS)
@@ -98,6 +99,7 @@ def test_small_arrays_and_arrays_of_several_dots_are_gathered() -> None:
     assert "while" in opcodes(spmd.compare(twice, 4, inputs_of(sizes), options=alone))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("b", "m"), [(3, 8), (11, 6)])
 def test_tiles_that_are_not_parts_of_tiles(b: int, m: int) -> None:
     """Halves of 3 or 11 are not made of eighths: gathered first, where a cut of a cut would never be enough."""

@@ -1,4 +1,4 @@
-"""TensorFlow's programs, run here; `load` needs no TensorFlow, `jit` does.
+"""TensorFlow's programs, run here; `load` needs no TensorFlow, `jit` and `auto_cluster` do.
 
     >>> import tensorflow as tf
     >>> from mlirhlo.tensorflow import jit
@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from mlirhlo.integrations.tensorflow.clustered import ClusteredFunction, auto_cluster
 from mlirhlo.integrations.tensorflow.functions import (
     STAGES,
     JittedFunction,
@@ -19,4 +20,6 @@ from mlirhlo.integrations.tensorflow.functions import (
 )
 from mlirhlo.integrations.tensorflow.keras import compile_model
 
-__all__ = ["STAGES", "JittedFunction", "Program", "compile_model", "jit", "load"]
+__all__ = [
+    "STAGES", "ClusteredFunction", "JittedFunction", "Program", "auto_cluster", "compile_model", "jit", "load",
+]  # fmt: skip

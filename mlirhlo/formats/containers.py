@@ -103,7 +103,7 @@ def parse(data: bytes, format: Format, container: Container, name: str = "<input
         else:
             json_format.Parse(text, message, ignore_unknown_fields=lenient, descriptor_pool=POOL)
     except text_format.ParseError as problem:
-        raise _text_problem(text, problem, name) from None
+        raise text_problem(text, problem, name) from None
     except json_format.ParseError as problem:
         raise error("HLO0202", f"{container.value} as JSON: {problem}", Place(name)) from None
     except RecursionError:
@@ -111,7 +111,8 @@ def parse(data: bytes, format: Format, container: Container, name: str = "<input
     return message
 
 
-def _text_problem(text: str, problem: text_format.ParseError, name: str) -> HloError:
+def text_problem(text: str, problem: text_format.ParseError, name: str) -> HloError:
+    """HLO0202 with the line of a text that is no message."""
     line = problem.GetLine() or 0
     source = text.split("\n", line)[line - 1] if line else None
     place = Place(name, line, problem.GetColumn() or 0, source_line=source)

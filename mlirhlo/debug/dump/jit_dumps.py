@@ -14,6 +14,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
@@ -215,25 +216,31 @@ _GRAPH_NAME = re.compile(r"[/\[\]*?]")
 
 def _dump_clusters(settings: JaxSettings, op: ModuleOp) -> None:
     """The graph before clusters are marked, and after: a jitted function is one cluster."""
+    from mlirhlo.debug.dump.graph_def import graph_def_text
+
     for name, cluster in (
         ("before_mark_for_compilation", ""),
         ("mark_for_compilation", "cluster_0"),
     ):
-        _dump_graph(settings.tf_dump_graph_prefix, name, op, cluster)
+        dump_graph(name, partial(graph_def_text, op, cluster), settings.tf_dump_graph_prefix)
 
 
-def _dump_graph(prefix: str, name: str, op: ModuleOp, cluster: str) -> None:
+def dump_graph(name: str, text: Callable[[], str], prefix: str | None = None) -> None:
+    """Writes a graph of TensorFlow's as `NAME_N.pbtxt`, the Nth of its name in this process.
+
+    `prefix`: the folder; `-` logs the graph; None takes TF_DUMP_GRAPH_PREFIX. Warns (HLO0525) without one.
+    """
+    if prefix is None:
+        prefix = os.environ.get("TF_DUMP_GRAPH_PREFIX", "")
     if not prefix or not (directory := _sponge(prefix)):
         message = f"Failed to dump {name} because dump location is not specified through either"
         message += " TF_DUMP_GRAPH_PREFIX environment variable or function argument."
         LOG.warning("%s", Diagnostic("HLO0525", message, severity=Severity.WARNING))
         return
-    from mlirhlo.debug.dump.graph_def import graph_def_text
-
     if directory == "-":
-        LOG.warning("Graph %s:\n%s", name, graph_def_text(op, cluster))
+        LOG.warning("Graph %s:\n%s", name, text())
         return
     name = _GRAPH_NAME.sub("_", name)
     count = _graphs[name] = _graphs.get(name, -1) + 1
     name = f"{name}_{count}" if count else name
-    _write(directory, f"{name}.pbtxt", lambda: graph_def_text(op, cluster))
+    _write(directory, f"{name}.pbtxt", text)

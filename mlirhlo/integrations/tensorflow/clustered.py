@@ -1,0 +1,321 @@
+"""`auto_cluster`: TensorFlow functions whose clusters are compiled here; TensorFlow runs the rest."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, update_wrapper
+from typing import Any
+
+from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
+from mlirhlo.integrations.ir import executor_of, module_of
+from mlirhlo.integrations.optional import require
+from mlirhlo.integrations.tensorflow.clustering.compilable import must_be_constant
+from mlirhlo.integrations.tensorflow.clustering.dumps import dump
+from mlirhlo.integrations.tensorflow.clustering.flags import Flags, environment_flags, parse_flags
+from mlirhlo.integrations.tensorflow.clustering.graph import Graph, read_graph
+from mlirhlo.integrations.tensorflow.clustering.marking import Marking, mark
+from mlirhlo.integrations.tensorflow.clustering.segments import Segment, segments
+from mlirhlo.integrations.tensorflow.matching import parameters_for
+from mlirhlo.runtime.programs import platform_named
+
+LOG = logging.getLogger("mlirhlo.clustering")
+
+ON = Flags(auto_jit=2, cpu_global_jit=True)
+"""What `auto_cluster` starts from; TF_XLA_FLAGS goes over it."""
+
+
+def _tf() -> Any:
+    return require("tensorflow", "tensorflow", "mlirhlo.tensorflow")
+
+
+def auto_cluster(
+    function: Callable[..., object] | None = None,
+    *,
+    flags: str | None = None,
+    platform: str | None = None,
+    options: Mapping[str, object] | None = None,
+    experimental_relax_shapes: bool = False,
+) -> Any:
+    """`tf.function` under auto-clustering: what compiles runs here, the rest in TensorFlow; also a decorator.
+
+    - `function`: a Python function, or what `tf.function` made of one, without `jit_compile`.
+    - `flags`: flags as TF_XLA_FLAGS has them, over those of the environment.
+    - `platform`, `options`: as in `jit`.
+    - `experimental_relax_shapes`: one trace for arguments of several shapes; its clusters are compiled
+      for each combination of shapes that they meet.
+
+    Raises `HloError` HLO0600 without TensorFlow, HLO0601 for an unknown platform, HLO0631 for wrong flags.
+    """
+    chosen = environment_flags(ON)
+    if flags is not None:
+        chosen = parse_flags(flags, chosen)
+    settings = _Settings(chosen, platform_named(platform), options)
+
+    def decorate(f: Callable[..., object]) -> ClusteredFunction:
+        return ClusteredFunction(f, settings, experimental_relax_shapes)
+
+    return decorate if function is None else decorate(function)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    flags: Flags
+    platform: str
+    options: Mapping[str, object] | None
+
+
+class ClusteredFunction:
+    """A function that TensorFlow traces, cut into clusters and what is between them."""
+
+    def __init__(
+        self, function: Callable[..., object], settings: _Settings, relaxes_shapes: bool
+    ) -> None:
+        tf = _tf()
+        is_traced = hasattr(function, "get_concrete_function")
+        self._function: Any = (
+            function if is_traced else tf.function(function, reduce_retracing=relaxes_shapes)
+        )
+        self._settings = settings
+        self._graphs: dict[int, ClusteredGraph] = {}
+        update_wrapper(self, function, updated=())
+
+    def trace(self, *args: object, **kwargs: object) -> ClusteredGraph:
+        """The graph for arguments like these, with its clusters."""
+        concrete = self._function.get_concrete_function(*args, **kwargs)
+        graph = self._graphs.get(id(concrete))
+        if graph is None:
+            name = str(getattr(self._function, "__name__", "") or "function")
+            graph = self._graphs[id(concrete)] = ClusteredGraph.of(concrete, self._settings, name)
+        return graph
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """The result, as the function itself returns it; variables that it assigns are assigned."""
+        return self.trace(*args, **kwargs)(*args, **kwargs)
+
+
+@dataclass
+class ClusteredGraph:
+    """A traced function as parts that run one after another."""
+
+    marking: Marking
+    """The clusters, and why other nodes are in none."""
+    parts: Sequence[_Part]
+    _concrete: Any
+
+    @classmethod
+    def of(cls, concrete: Any, settings: _Settings, name: str) -> ClusteredGraph:
+        """The parts of a concrete function."""
+        graph = read_graph(concrete.graph.as_graph_def().SerializeToString())
+        marking = mark(graph, settings.flags)
+        if settings.flags.clustering_debug:
+            dump(graph, marking)
+        fetches = [tensor.name for tensor in concrete.outputs]
+        targets = [op.name for op in concrete.graph.control_outputs]
+        library = graph.definition.library
+        types = _Types(concrete.graph)
+        parts = [
+            _Part(segment, types.wrapped(segment, segment.graph_def(library)), settings, name)
+            for segment in segments(marking.graph, fetches, targets)
+        ]
+        size = {k: len(v) for k, v in marking.clusters.items()}
+        LOG.info("%s: %d nodes, clusters %s, %d parts", name, len(graph.nodes), size, len(parts))
+        return cls(marking, parts, concrete)
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """Runs the parts in order."""
+        tf = _tf()
+        concrete = self._concrete
+        kind = concrete.function_type
+        flat = kind.unpack_inputs(kind.bind_with_defaults(args, kwargs, {}))
+        inputs = [*map(tf.convert_to_tensor, flat), *concrete.captured_inputs]
+        values = dict(zip([one.name for one in concrete.inputs], inputs, strict=True))
+        for part in self.parts:
+            results = part([values[name] for name in part.segment.inputs])
+            values.update(zip(part.segment.outputs, results, strict=True))
+        structure = concrete.structured_outputs
+        leaves = tf.nest.flatten(structure, expand_composites=True)
+        results = iter([values[tensor.name] for tensor in concrete.outputs])
+        packed = [None if leaf is None else next(results) for leaf in leaves]
+        return tf.nest.pack_sequence_as(structure, packed, expand_composites=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Types:
+    """Makes functions of parts of a graph of TensorFlow's."""
+
+    graph: Any
+
+    def wrapped(self, segment: Segment, definition: Any) -> Any:
+        """A concrete function of the segment's inputs that returns its outputs and runs all of its nodes."""
+        tf = _tf()
+        graph_def = tf.compat.v1.GraphDef.FromString(definition.SerializeToString())
+        specs = [self._spec(name) for name in segment.inputs]
+        nodes = [node.name for node in segment.nodes]
+
+        def body(*inputs: Any) -> Any:
+            found = tf.graph_util.import_graph_def(
+                graph_def,
+                input_map=dict(zip(segment.inputs, inputs, strict=True)),
+                return_elements=[*segment.outputs, *nodes],
+                name="",
+            )
+            count = len(segment.outputs)
+            with tf.control_dependencies(found[count:]):
+                return [tf.identity(tensor) for tensor in found[:count]] or [tf.constant(0)]
+
+        return tf.compat.v1.wrap_function(body, specs)
+
+    def _spec(self, name: str) -> Any:
+        tensor = self.graph.get_tensor_by_name(name)
+        tf = _tf()
+        shape = tensor.shape if tensor.dtype != tf.resource else []
+        return tf.TensorSpec(shape, tensor.dtype)
+
+
+@dataclass
+class _Part:
+    """A segment that runs: by machine code of ours where it is a cluster that compiles."""
+
+    segment: Segment
+    function: Any
+    settings: _Settings
+    of: str
+    """The name of the function that it is a part of."""
+    programs: dict[object, _Program | None] = field(default_factory=dict[Any, Any])
+    """By shapes of inputs, and values of those that are compiled in; None where TensorFlow runs it."""
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        if not self.segment.cluster:
+            return self._run_by_tensorflow(inputs)
+        values = [_read(one) for one in inputs]
+        key = tuple(map(_kind, values)), tuple(values[n].numpy().tobytes() for n in self.constant)
+        if key not in self.programs:
+            self.programs[key] = self._compile(inputs, values)
+        program = self.programs[key]
+        if program is None:
+            return self._run_by_tensorflow(inputs)
+        return program(inputs, values, len(self.segment.outputs))
+
+    def _run_by_tensorflow(self, inputs: Sequence[Any]) -> list[Any]:
+        return list(self.function(*inputs))[: len(self.segment.outputs)]
+
+    @cached_property
+    def constant(self) -> list[int]:
+        """Numbers of the inputs whose values are compiled in."""
+        return _constant_inputs(self.segment)
+
+    def _compile(self, inputs: Sequence[Any], values: Sequence[Any]) -> _Program | None:
+        shapes = ", ".join(f"{kind}{list(shape)}" for kind, shape in map(_kind, values))
+        name = f"{self.segment.cluster} of {self.of}"
+        try:
+            program = _Program.of(self.function, inputs, values, self.constant, self.settings, name)
+        except Exception as problem:
+            if isinstance(problem, HloError) and problem.diagnostics[0].code in (
+                "HLO0600",
+                "HLO0601",
+            ):
+                raise
+            LOG.warning("%s: left to TensorFlow for (%s): %s", name, shapes, str(problem)[:300])
+            return None
+        again = f", program {len(self.programs) + 1}" if self.programs else ""
+        LOG.info("%s: compiled for (%s)%s", name, shapes, again)
+        return program
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A cluster compiled for inputs of one kind."""
+
+    run: Callable[[Sequence[Any]], Any]
+    parameters: Sequence[int]
+    """For each parameter the input that it is."""
+    updates: Mapping[int, int]
+    """Results that are new values of variables, and the inputs that these are."""
+
+    @classmethod
+    def of(
+        cls,
+        function: Any,
+        inputs: Sequence[Any],
+        values: Sequence[Any],
+        constant: Sequence[int],
+        settings: _Settings,
+        name: str,
+    ) -> _Program:
+        """Compiles. Raises as `jit` does, and as TensorFlow does for what XLA cannot compile."""
+        ir = _compiler_ir(function, inputs)
+        module = module_of(ir)
+        shapes = [p.shape for p in module.hlo.entry.parameters]
+        parameters = [n for n in range(len(inputs)) if n not in constant]
+        if len(parameters) != len(shapes):
+            kinds: list[Any] = list(map(_kind, values))
+            parameters = list(parameters_for(shapes, kinds))
+        aliases = module.hlo.input_output_alias
+        updates = {
+            one.output_index[0]: parameters[one.parameter_number]
+            for one in (aliases.entries if aliases is not None else ())
+            if len(one.output_index) == 1
+        }
+        run = executor_of(module, settings.platform, settings.options, name.replace(" of ", "_"))
+        return cls(run, parameters, updates)
+
+    def __call__(self, inputs: Sequence[Any], values: Sequence[Any], count: int) -> list[Any]:
+        tf = _tf()
+        found = self.run([values[n].numpy() for n in self.parameters])
+        results = found if isinstance(found, tuple) else (found,)
+        for output, number in self.updates.items():
+            tf.raw_ops.AssignVariableOp(resource=inputs[number], value=results[output])
+        return [tf.convert_to_tensor(one) for one in results[:count]]
+
+
+def _compiler_ir(function: Any, inputs: Sequence[Any]) -> bytes:
+    """The module that TensorFlow makes of a function for these inputs, before optimisations."""
+    context: Any = require("tensorflow.python.eager.context", "tensorflow", "mlirhlo.tensorflow")
+    context = context.context()
+    context.ensure_initialized()
+    function.add_to_graph()
+    name = function.name
+    ir: bytes = context.get_compiler_ir(
+        device_name="/job:localhost/replica:0/task:0/device:CPU:0",
+        platform_name=None,
+        function_name=name.decode() if isinstance(name, bytes) else name,
+        flat_args=list(inputs),
+        captured_inputs=list(function.captured_inputs),
+        stage="hlo_serialized",
+    )
+    return ir
+
+
+def _read(tensor: Any) -> Any:
+    """The tensor, or the value of the variable that it is the handle of."""
+    tf = _tf()
+    if tensor.dtype != tf.resource:
+        return tensor
+    kind = tf.dtypes.as_dtype(tensor._handle_data.shape_and_type[0].dtype)
+    return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=kind)
+
+
+def _kind(tensor: Any) -> tuple[str, tuple[int, ...]]:
+    return tensor.dtype.name, tuple(tensor.shape)
+
+
+def _constant_inputs(segment: Segment) -> list[int]:
+    """Which inputs of a cluster have values that are needed while it is compiled."""
+    graph_def = segment.graph_def(tf_pb2.FunctionDefLibrary())
+    for node in graph_def.node:
+        for at, name in enumerate(node.input):
+            full = name if ":" in name else f"{name}:0"
+            if full in segment.inputs:
+                node.input[at] = f"input/{segment.inputs.index(full)}"
+    for number in range(len(segment.inputs)):
+        graph_def.node.add(name=f"input/{number}", op="Placeholder")
+    graph = Graph.of(graph_def)
+    constant = must_be_constant(graph)
+    first = len(segment.nodes)
+    return [number for number in range(len(segment.inputs)) if number + first in constant]
+
+
+__all__ = ["ClusteredFunction", "ClusteredGraph", "auto_cluster"]

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Writes mlirhlo/integrations/tensorflow/clustering/ops.toml; needs TensorFlow, which nothing else does.
+
+    python3 -m venv tf && tf/bin/pip install tensorflow-cpu -e .
+    tf/bin/python tools/make_tensorflow_op_table.py
+
+What TensorFlow's registries say of the operations that XLA compiles on CPUs: their arguments, the
+element types of each attribute that a kernel takes, and which operations are stateful.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import tensorflow as tf
+from tensorflow.core.framework import types_pb2
+from tensorflow.python.framework import kernels, op_def_registry
+
+OUT = Path(__file__).resolve().parent.parent / "mlirhlo/integrations/tensorflow/clustering/ops.toml"
+
+
+def type_name(number: int) -> str:
+    """`float` of DT_FLOAT."""
+    return types_pb2.DataType.Name(number).removeprefix("DT_").lower()
+
+
+def argument(arg: Any) -> str:
+    """`tensor:T`, `values:N*T`, `args:*Tin`, `resource:=resource` (a fixed type)."""
+    if arg.type_list_attr:
+        return f"{arg.name}:*{arg.type_list_attr}"
+    kind = arg.type_attr or f"={type_name(arg.type)}"
+    return f"{arg.name}:{arg.number_attr}*{kind}" if arg.number_attr else f"{arg.name}:{kind}"
+
+
+def main() -> int:
+    """Writes the table."""
+    tf.function(lambda x: x + 1, jit_compile=True)(tf.ones(2))  # registers the kernels
+    sets: dict[tuple[str, ...], str] = {}
+    rows: list[str] = []
+    by_op: dict[str, list[Any]] = {}
+    for kernel in kernels.get_all_registered_kernels().kernel:
+        if kernel.device_type == "XLA_CPU_JIT":
+            by_op.setdefault(kernel.op, []).append(kernel)
+    for op in sorted(by_op):
+        definition = op_def_registry.get(op)
+        if definition is None:
+            continue
+        constraints = {c.name: c for kernel in by_op[op] for c in kernel.constraint}
+        types: list[str] = []
+        for name, constraint in sorted(constraints.items()):
+            allowed = tuple(type_name(t) for t in constraint.allowed_values.list.type)
+            key = sets.setdefault(allowed, f"types{len(sets)}")
+            types.append(f'{name} = "{key}"')
+        inputs = " ".join(map(argument, definition.input_arg))
+        outputs = " ".join(map(argument, definition.output_arg))
+        stateful = ", stateful = true" if definition.is_stateful else ""
+        rows.append(
+            f'{op} = {{ in = "{inputs}", out = "{outputs}", types = {{ {", ".join(types)} }}{stateful} }}'
+        )
+    references = sorted(
+        name
+        for name in dir(tf.raw_ops)
+        if (definition := op_def_registry.get(name)) is not None
+        and any(arg.is_ref for arg in definition.output_arg)
+    )
+    lines = [
+        f"# Generated from TensorFlow {tf.__version__} by tools/make_tensorflow_op_table.py; do not edit.",
+        "",
+        f"references = {references!r}".replace("'", '"'),
+        "",
+        "[sets]",
+        *(f'{name} = "{" ".join(types)}"' for types, name in sets.items()),
+        "",
+        "[ops]",
+        *rows,
+    ]
+    OUT.write_text("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

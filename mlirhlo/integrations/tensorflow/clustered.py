@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, update_wrapper
-from typing import Any
+from typing import Any, cast
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
@@ -156,22 +156,22 @@ class _Types:
         nodes = [node.name for node in segment.nodes]
 
         def body(*inputs: Any) -> Any:
-            found = tf.graph_util.import_graph_def(
+            elements = tf.graph_util.import_graph_def(
                 graph_def,
                 input_map=dict(zip(segment.inputs, inputs, strict=True)),
                 return_elements=[*segment.outputs, *nodes],
                 name="",
             )
             count = len(segment.outputs)
-            with tf.control_dependencies(found[count:]):
-                return [tf.identity(tensor) for tensor in found[:count]] or [tf.constant(0)]
+            with tf.control_dependencies(elements[count:]):
+                return [tf.identity(tensor) for tensor in elements[:count]] or [tf.constant(0)]
 
         return tf.compat.v1.wrap_function(body, specs)
 
     def _spec(self, name: str) -> Any:
         tensor = self.graph.get_tensor_by_name(name)
         tf = _tf()
-        shape = tensor.shape if tensor.dtype != tf.resource else []
+        shape: Any = tensor.shape if tensor.dtype != tf.resource else ()
         return tf.TensorSpec(shape, tensor.dtype)
 
 
@@ -264,8 +264,8 @@ class _Program:
 
     def __call__(self, inputs: Sequence[Any], values: Sequence[Any], count: int) -> list[Any]:
         tf = _tf()
-        found = self.run([values[n].numpy() for n in self.parameters])
-        results = found if isinstance(found, tuple) else (found,)
+        elements = self.run([values[n].numpy() for n in self.parameters])
+        results = cast("tuple[Any, ...]", elements if isinstance(elements, tuple) else (elements,))
         for output, number in self.updates.items():
             tf.raw_ops.AssignVariableOp(resource=inputs[number], value=results[output])
         return [tf.convert_to_tensor(one) for one in results[:count]]

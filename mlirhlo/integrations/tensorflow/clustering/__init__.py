@@ -1,1 +1,1 @@
-"""TensorFlow's auto-clustering: which parts of a graph are compiled, without TensorFlow; see `docs/auto-clustering.md`."""
+"""TensorFlow's auto-clustering without TensorFlow: which parts of a graph are compiled."""

@@ -94,8 +94,10 @@ def disjunction(predicates: Iterable[Predicate]) -> Predicate:
         return TRUE
     if len(operands) == 1:
         return operands.pop()
-    parts = [one.operands if isinstance(one, And) else frozenset([one]) for one in operands]
-    common = frozenset.intersection(*parts) if parts else frozenset[Predicate]()
+    parts: list[frozenset[Predicate]] = [
+        one.operands if isinstance(one, And) else frozenset[Predicate]([one]) for one in operands
+    ]
+    common = parts[0].intersection(*parts) if parts else frozenset[Predicate]()
     if common:
         rest = disjunction(conjunction(part - common) for part in parts)
         return conjunction([*common, rest])
@@ -139,11 +141,11 @@ def _recurrences(
             (steps if producer.op == "NextIteration" else starts).add(value)
         step = steps.pop()
         operands = step.operands if isinstance(step, And) else frozenset([step])
-        found: Predicate | None = None
+        recurrence: Predicate | None = None
         if symbol in operands and not any(_mentions(o, symbol) for o in operands - {symbol}):
-            found = Recurrence(disjunction(starts), conjunction(operands - {symbol}), frame)
-            merged[node.number] = found
-        by_frame.setdefault(frame, set()).add(found)
+            recurrence = Recurrence(disjunction(starts), conjunction(operands - {symbol}), frame)
+            merged[node.number] = recurrence
+        by_frame.setdefault(frame, set()).add(recurrence)
     for node in loops:
         if len(by_frame[frames[node.number]]) > 1 or node.number not in merged:
             merged[node.number] = _alive(node)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from google.protobuf import text_format
+
 from mlirhlo.debug.dump.jit_dumps import dump_graph
 from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
+from mlirhlo.formats.proto._pool import POOL
 from mlirhlo.integrations.tensorflow.clustering.encapsulate import encapsulate
 from mlirhlo.integrations.tensorflow.clustering.graph import Graph
 from mlirhlo.integrations.tensorflow.clustering.marking import Marking, annotated
@@ -11,10 +14,6 @@ from mlirhlo.integrations.tensorflow.clustering.marking import Marking, annotate
 
 def graph_text(definition: tf_pb2.GraphDef) -> str:
     """A GraphDef in protobuf's text, attributes by name, as TensorFlow writes it."""
-    from google.protobuf import text_format
-
-    from mlirhlo.formats.proto._pool import POOL
-
     return text_format.MessageToString(definition, descriptor_pool=POOL)
 
 

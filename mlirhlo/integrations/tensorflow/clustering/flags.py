@@ -13,9 +13,17 @@ from mlirhlo.diagnostics import error
 from mlirhlo.integrations.tensorflow.clustering.table import table
 
 _PREFIX = "tf_xla_"
-_WITHOUT_EFFECT = frozenset(
-    ["always_defer_compilation", "async_compilation", "bridge_v2_nonreplicated", "bridge_v2_replicated", "call_module_disabled_checks", "check_cluster_input_numerics", "check_cluster_output_numerics", "clustering_bridge_v1", "compile_on_demand", "deterministic_cluster_names", "disable_constant_folding", "disable_strict_signature_checks", "enable_device_api_for_gpu", "enable_lazy_compilation", "enable_xla_devices", "functional_import_bridge_v1", "persistent_cache_device_types", "persistent_cache_directory", "persistent_cache_prefix", "persistent_cache_read_only", "print_cluster_outputs", "use_device_api", "use_device_api_for_auto_jit", "use_device_api_for_compile_on_demand", "use_device_api_for_xla_launch"]
-)
+_WITHOUT_EFFECT = frozenset([
+    "always_defer_compilation", "async_compilation", "bridge_v2_nonreplicated",
+    "bridge_v2_replicated", "call_module_disabled_checks", "check_cluster_input_numerics",
+    "check_cluster_output_numerics", "clustering_bridge_v1", "compile_on_demand",
+    "deterministic_cluster_names", "disable_constant_folding", "disable_strict_signature_checks",
+    "enable_device_api_for_gpu", "enable_lazy_compilation", "enable_xla_devices",
+    "functional_import_bridge_v1", "persistent_cache_device_types", "persistent_cache_directory",
+    "persistent_cache_prefix", "persistent_cache_read_only", "print_cluster_outputs",
+    "use_device_api", "use_device_api_for_auto_jit", "use_device_api_for_compile_on_demand",
+    "use_device_api_for_xla_launch",
+])  # fmt: skip
 _SINGLE_GPU = re.compile(r"single-gpu\((-?\d+)\)")
 
 

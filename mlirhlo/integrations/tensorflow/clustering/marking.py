@@ -274,7 +274,7 @@ def _fit(a: Cluster, b: Cluster) -> bool:
     """Whether the devices of two clusters go together."""
     device = device_for(a.devices | b.devices)
     return device is not None and all(
-        wanted in (None, device) for wanted in (a.resource_device, b.resource_device)
+        fixed in (None, device) for fixed in (a.resource_device, b.resource_device)
     )
 
 

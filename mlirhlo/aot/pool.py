@@ -10,8 +10,7 @@ from xdsl.dialects.builtin import i8, i32, i64
 
 from mlirhlo.aot.runtime_ir import Wrapper
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
-from mlirhlo.lowering.loops_to_llvm.parallel import PARALLEL_FOR
+from mlirhlo.lowering.runtime_symbols import MAX_THREADS, PARALLEL_FOR, STOP
 from mlirhlo.runtime import threads_ir
 
 _FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
@@ -103,7 +102,7 @@ def _add_serial(m: LlvmBuilder) -> None:
 
 def _set_count(f: LlvmFunction, count: Value) -> None:
     low = f.intrinsic("llvm.smax", count, f.value(1, i32), output=i32)
-    number = f.intrinsic("llvm.smin", low, f.value(threads_ir.MAX_THREADS, i32), output=i32)
+    number = f.intrinsic("llvm.smin", low, f.value(MAX_THREADS, i32), output=i32)
     f.address("threads").store(number, "monotonic")
 
 

@@ -111,7 +111,7 @@ def host() -> Target:
     llvm: Any = importlib.import_module("llvmlite.binding")
     flat = cast(str, llvm.get_host_cpu_features().flatten())
     features = frozenset(f[1:] for f in flat.split(",") if f.startswith("+"))
-    if "amx-tile" in features and not _may_use_tiles():
+    if "amx-tile" in features and not may_use_tiles():
         features = frozenset(f for f in features if not f.startswith("amx"))
     if "avx512f" in features:
         width, registers = 64, 32
@@ -124,7 +124,8 @@ def host() -> Target:
     return Target(width, registers, features, *_caches(), has_slow_gathers=is_zen)
 
 
-def _may_use_tiles() -> bool:
+@functools.cache
+def may_use_tiles() -> bool:
     """Asks Linux for the tile registers, for all threads of this process that start later too."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return False

@@ -29,13 +29,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 from mlirhlo.diagnostics import Diagnostic, Severity
-from mlirhlo.runtime.jit import Cpu, compile_object, host
+from mlirhlo.importing import ALONE
+from mlirhlo.runtime.jit import Cpu, compile_object, host_words
 from mlirhlo.runtime.workers import compile_all
-
-P = ParamSpec("P")
 
 LOG = logging.getLogger("mlirhlo.cache")
 
@@ -64,7 +63,7 @@ def object_codes(texts: Sequence[str], level: int = 2) -> list[bytes]:
     cache = default_cache()
     if cache is None:
         return compile_all(texts, level)
-    keys = [object_key(text, host(), level) for text in texts]
+    keys = [object_key(text, None, level) for text in texts]
     found = {key: cache.get(key) for key in keys}
     missing = {k: t for k, t in zip(keys, texts, strict=True) if found[k] is None}
     for key, made in zip(missing, compile_all(list(missing.values()), level), strict=True):
@@ -75,22 +74,24 @@ def object_codes(texts: Sequence[str], level: int = 2) -> list[bytes]:
 
 def object_code(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
     """As `jit.compile_object`, out of the cache when it is there. Raises `HloError` HLO0433."""
-    return _cached(
-        lambda: object_key(text, cpu or host(), level), lambda: compile_object(text, cpu, level)
-    )
+    return _cached(lambda: object_key(text, cpu, level), lambda: compile_object(text, cpu, level))
 
 
-def builder_code(assembly: Callable[P, str], *arguments: P.args, **named: P.kwargs) -> bytes:
-    """Object code of what a function of this package writes, given these arguments.
+def builder_code(name: str, *arguments: object, **named: object) -> bytes:
+    """Object code of what `assembly(*arguments, **named)` writes, a function of the module `name` beside this one.
 
-    The cache knows it by the function's name, the arguments and the state of the package's files, so that code that is
-    there is not built again.
+    The cache knows it by these words and the state of the package's files: code that is there is not built again, and
+    what builds it is not imported.
     """
-    name = f"{assembly.__module__}.{assembly.__qualname__} {arguments} {named}"
     return _cached(
-        lambda: object_key(name, host(), 2, f"built {sources()}"),
-        lambda: object_code(assembly(*arguments, **named)),
+        lambda: object_key(f"{name} {arguments} {named}", None, 2, f"built {sources()}"),
+        lambda: object_code(_builder(name).assembly(*arguments, **named)),
     )
+
+
+def _builder(name: str) -> Any:
+    with ALONE:
+        return importlib.import_module(f"mlirhlo.runtime.{name}")
 
 
 def _cached(key: Callable[[], str], make: Callable[[], bytes]) -> bytes:
@@ -118,13 +119,21 @@ def sources(top: Path = Path(__file__).parent.parent) -> str:
     return digest.hexdigest()
 
 
-def object_key(text: str, cpu: Cpu, level: int, options: str = "") -> str:
-    """Name of the object code of `text`: a hash of all that it depends on."""
-    llvmlite = importlib.import_module("llvmlite")
-    binding = importlib.import_module("llvmlite.binding")
-    versions = [_our_version(), llvmlite.__version__, list(binding.llvm_version_info)]
-    parts = [_MAGIC.decode(), versions, sys.platform, cpu.name, cpu.features, level, options, text]
+def object_key(text: str, cpu: Cpu | None, level: int, options: str = "") -> str:
+    """Name of the object code of `text`: a hash of all that it depends on. Without a processor, of this machine's."""
+    machine = host_words() if cpu is None else [cpu.name, cpu.features]
+    versions = [_our_version(), _llvm_version()]
+    parts = [_MAGIC.decode(), versions, sys.platform, machine, level, options, text]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@functools.cache
+def _llvm_version() -> list[object]:
+    """Version of llvmlite, size and time of its library: LLVM is not loaded to find out."""
+    llvmlite = importlib.import_module("llvmlite")
+    folder = Path(str(llvmlite.__file__)).parent / "binding"
+    files = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in folder.glob("*llvmlite.*")]
+    return [llvmlite.__version__, *sorted(files)]
 
 
 def _our_version() -> str:

@@ -24,10 +24,10 @@ import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
 from mlirhlo.lowering.memory_order import physical_order
 from mlirhlo.lowering.plan.steps import Buffer
-from mlirhlo.runtime import call_ir, run_ir
+from mlirhlo.lowering.runtime_symbols import STOP
+from mlirhlo.runtime import call_layout
 from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
 
@@ -55,7 +55,7 @@ def descriptor(main: int, signature: Signature) -> bytes:
     """The words that `call_ir` reads."""
     handler = _handler()
     buffers = [*signature.parameters, *signature.results]
-    offset = (call_ir.HEAD + call_ir.ROW * len(buffers)) * 8
+    offset = (call_layout.HEAD + call_layout.ROW * len(buffers)) * 8
     arena = signature.arena_bytes
     words = [
         main,
@@ -69,7 +69,7 @@ def descriptor(main: int, signature: Signature) -> bytes:
         id(_OUT),
         id(handler) if handler is not None else 0,
     ]
-    words += [0] * (call_ir.HEAD - len(words))
+    words += [0] * (call_layout.HEAD - len(words))
     sizes: list[int] = []
     for buffer in buffers:
         dimensions = buffer.shape.dimensions
@@ -116,9 +116,9 @@ class Runner:
     ) -> None:
         """Raises MemoryError when there is none for the temporaries, KeyboardInterrupt where SIGINT ended it."""
         status = _pool().run(self.descriptor, _pointers(inputs), _pointers(outputs))
-        if status == run_ir.STOPPED:
+        if status == call_layout.STOPPED:
             raise KeyboardInterrupt
-        if status == run_ir.NO_MEMORY:
+        if status == call_layout.NO_MEMORY:
             raise MemoryError
 
     def fast(self, slow: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -169,7 +169,7 @@ class _Pool:
         functions = [f"memory_{name}" for name in ("new", "zeroed", "resized", "free")]
         names = ["run", "kept_limit", STOP, *functions]
         is_linux = sys.platform == "linux"
-        code = builder_code(run_ir.assembly, platform.machine(), is_linux=is_linux)
+        code = builder_code("run_ir", platform.machine(), is_linux=is_linux)
         self.library = Library([code], names)
         self.library.keep()  # a handler of signals is in it
         self.stop = self.library.address(STOP)
@@ -248,7 +248,7 @@ def externals(text: str) -> dict[str, int]:
 
 def new_array(sizes: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A result's array, undefined, in C order: in memory of the pool as results of `call` are."""
-    handler = _handler() if math.prod(sizes) * dtype.itemsize >= call_ir.LARGE else None
+    handler = _handler() if math.prod(sizes) * dtype.itemsize >= call_layout.LARGE else None
     if handler is None:
         return np.empty(sizes, dtype)
     set_handler = _set_handler()
@@ -307,7 +307,7 @@ class _Caller:
         externals["numpy_new"] = _numpy_function(_NEW_SLOT)
         externals["numpy_set_handler"] = _numpy_function(_SET_HANDLER_SLOT)
         externals["run"] = _pool().address
-        code = builder_code(call_ir.assembly)
+        code = builder_code("call_ir")
         self.library = Library([code], ["call", "copy_word"], externals)
         self.method = _MethodDef(b"call", self.library.address("call"), _FASTCALL | _KEYWORDS, None)
         self._new = api.PyCFunction_NewEx
@@ -351,21 +351,21 @@ def _is_known_layout() -> bool:
     data = bytes(range(32))
     array = np.zeros((3, 5), np.float32)
     pair = (data, array)
-    dimensions = (ctypes.c_int64 * 2).from_address(word(array, call_ir.ARRAY_DIMS))
-    strides = (ctypes.c_int64 * 2).from_address(word(array, call_ir.ARRAY_STRIDES))
-    flags = word(array, call_ir.ARRAY_FLAGS) & call_ir.WRITTEN
+    dimensions = (ctypes.c_int64 * 2).from_address(word(array, call_layout.ARRAY_DIMS))
+    strides = (ctypes.c_int64 * 2).from_address(word(array, call_layout.ARRAY_STRIDES))
+    flags = word(array, call_layout.ARRAY_FLAGS) & call_layout.WRITTEN
     return (
-        ctypes.string_at(id(data) + call_ir.BYTES_DATA, 32) == data
-        and word(pair, call_ir.OBJECT_TYPE) == id(tuple)
-        and word(pair, call_ir.VAR_SIZE) == 2
-        and word(pair, call_ir.TUPLE_ITEMS) == id(data)
-        and word(array, call_ir.OBJECT_TYPE) == id(np.ndarray)
-        and word(array, call_ir.ARRAY_DATA) == array.ctypes.data
-        and word(array, call_ir.ARRAY_RANK) & 0xFFFFFFFF == 2
+        ctypes.string_at(id(data) + call_layout.BYTES_DATA, 32) == data
+        and word(pair, call_layout.OBJECT_TYPE) == id(tuple)
+        and word(pair, call_layout.VAR_SIZE) == 2
+        and word(pair, call_layout.TUPLE_ITEMS) == id(data)
+        and word(array, call_layout.OBJECT_TYPE) == id(np.ndarray)
+        and word(array, call_layout.ARRAY_DATA) == array.ctypes.data
+        and word(array, call_layout.ARRAY_RANK) & 0xFFFFFFFF == 2
         and tuple(dimensions) == (3, 5)
         and tuple(strides) == (20, 4)
-        and word(array, call_ir.ARRAY_DTYPE) == id(array.dtype)
-        and flags == call_ir.WRITTEN
+        and word(array, call_layout.ARRAY_DTYPE) == id(array.dtype)
+        and flags == call_layout.WRITTEN
     )
 
 

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 from mlirhlo.debug.dump import observe
 from mlirhlo.debug.options import process_flags, wanted_passes
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import ALONE
 from mlirhlo.lowering.observer import SILENT
 from mlirhlo.lowering.plan.plan import MAIN, Plan
+from mlirhlo.lowering.runtime_symbols import PARALLEL_FOR
 from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.images import link
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
-from mlirhlo.runtime.threads import PARALLEL_FOR
 from mlirhlo.runtime.units import halves, split
 from mlirhlo.runtime.workers import compile_all
 
@@ -76,8 +77,8 @@ def compile_module(
     plan: Plan
     kept = None if key is None else kept_module(key)
     if kept is None:
-        from mlirhlo.lowering.cpu.compiler import lower
-
+        with ALONE:
+            from mlirhlo.lowering.cpu.compiler import lower
         stages = lower(module, told, wanted_passes(flags), checked=debug)
         sites = stages.sites if debug else None
         text = stages.text

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from mlirhlo.interp.machine import Machine
 from mlirhlo.runtime import device_threads_ir as code
 from mlirhlo.runtime.cache import builder_code
+from mlirhlo.runtime.call_layout import DONE, NO_MEMORY
 from mlirhlo.runtime.calls import pool_functions
 from mlirhlo.runtime.jit import Library, lock_for_forks
 from mlirhlo.runtime.meetings import World, processors, system_functions
-from mlirhlo.runtime.run_ir import DONE, NO_MEMORY
 from mlirhlo.runtime.threads import FUTEX
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class _Threads:
         number, pause = FUTEX.get(platform.machine(), (0, ""))
         names = ["run_devices", "device_worker", "list_put", "idle", "lists", "spins"]
         outside = {**system_functions(), "run": pool_functions()["run"]}
-        self.library = Library([builder_code(code.assembly, number, pause)], names, outside)
+        self.library = Library([builder_code("device_threads_ir", number, pause)], names, outside)
         self.library.keep()  # workers are in it when the process ends
         self.address = self.library.address("run_devices")
         self.put: Callable[[int, int], None] = self._function(

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp, i32, i64
 from mlirhlo.lowering import meeting_words as words
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
 from mlirhlo.lowering.llvm_text import print_llvm
-from mlirhlo.runtime import call_ir, meeting_ir
-from mlirhlo.runtime.run_ir import DONE, STOPPED
+from mlirhlo.runtime import call_layout, meeting_ir
+from mlirhlo.runtime.call_layout import DONE, STOPPED
 
 ENDED, MISSING = STOPPED + 1, STOPPED + 2
 """More results of a run."""
@@ -161,7 +161,7 @@ def _add_run_one(m: LlvmBuilder) -> None:
     descriptor, inputs, outputs, world = f.arguments
     status = f.call("run", descriptor, inputs, outputs)
     with f.if_(world.cmp("ne", 0)):
-        count = descriptor.item(i64, call_ir.PARAMETERS)
+        count = descriptor.item(i64, call_layout.PARAMETERS)
         _set_active(f, inputs.item(POINTER, count), 0)
         with f.if_(status.cmp("ne", DONE)):
             world.at(i64, meeting_ir.ENDED).store(1, "seq_cst")
@@ -203,7 +203,7 @@ def _add_enter(m: LlvmBuilder) -> None:
     descriptor, count, inputs, item = f.arguments
     contexts, parameters = (
         item.at(POINTER, WORLD_CONTEXTS),
-        descriptor.item(i64, call_ir.PARAMETERS),
+        descriptor.item(i64, call_layout.PARAMETERS),
     )
     with f.count(count) as k:
         context = contexts.item(POINTER, k)
@@ -301,7 +301,7 @@ def _add_run_devices(m: LlvmBuilder) -> None:
     chain, missing, meets = f.stack(POINTER), f.label(), f.label()
     run = descriptor, inputs, outputs
     f.jump_if(worlds.cmp("ne", 0), meets)
-    with f.if_(descriptor.item(i64, call_ir.IS_LONG).cmp("eq", 0)):
+    with f.if_(descriptor.item(i64, call_layout.IS_LONG).cmp("eq", 0)):
         f.ret(f.call("run_in_turn", descriptor, count, inputs, outputs))
     f.jump_if(f.call("hire", chain, count - 1).cmp("eq", 0), missing)
     f.ret(f.call("run_all", chain.load(POINTER), count, *run, f.null))

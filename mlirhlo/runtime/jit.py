@@ -12,10 +12,12 @@ import functools
 import importlib
 import itertools
 import os
+import platform
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -78,6 +80,29 @@ def host() -> Cpu:
     given = llvm.get_host_cpu_features().flatten().split(",")
     kept = [f for f in given if f.startswith("-") or f[1:] in allowed]
     return Cpu(llvm.get_host_cpu_name(), ",".join(kept))
+
+
+_PROCESSOR = ("vendor_id", "cpu family", "model", "stepping", "flags")
+"""Lines of Linux's `/proc/cpuinfo` from which LLVM knows the features of a processor."""
+
+
+@functools.cache
+def host_words() -> str:
+    """All that code for this machine depends on, but LLVM: as Linux has it on x86, or as LLVM has it.
+
+    What is in the cache is found without importing LLVM.
+    """
+    lines = dict[str, str]()
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        with suppress(OSError), open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            first = file.read().partition("\n\n")[0]
+            lines = {
+                k.strip(): v.strip() for k, _, v in (x.partition(":") for x in first.splitlines())
+            }
+    if any(name not in lines for name in _PROCESSOR):
+        return str(host())
+    tiles = "amx_tile" in lines["flags"].split() and targets.may_use_tiles()
+    return f"{[lines[name] for name in _PROCESSOR]} {tiles}"
 
 
 @functools.cache

@@ -261,7 +261,7 @@ _lock = lock_for_forks()
 def _only_library() -> Library:
     number, pause = FUTEX.get(platform.machine(), (0, ""))
     number = number if sys.platform == "linux" else 0
-    code = builder_code(meeting_ir.assembly, number, pause)
+    code = builder_code("meeting_ir", number, pause)
     library = Library([code], [words.PUBLISH, words.ARRIVE, words.LEAVE], system_functions())
     library.keep()
     return library

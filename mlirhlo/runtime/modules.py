@@ -28,7 +28,7 @@ from mlirhlo.lowering.plan.steps import Buffer, Tree
 from mlirhlo.runtime.cache import default_cache, object_key, sources
 from mlirhlo.runtime.fingerprint import fingerprint
 from mlirhlo.runtime.images import Image
-from mlirhlo.runtime.jit import Code, host
+from mlirhlo.runtime.jit import Code
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -52,7 +52,7 @@ def module_key(module: ModuleOp, level: int, options: str) -> str | None:
     words = fingerprint(module)
     if words is None:
         return None
-    return object_key(words, host(), level, f"module {options} {sources()}")
+    return object_key(words, None, level, f"module {options} {sources()}")
 
 
 def kept_module(key: str) -> Kept | None:

@@ -16,11 +16,9 @@ from xdsl.dialects.builtin import i1, i8, i32, i64
 
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
 from mlirhlo.lowering.llvm_text import print_llvm
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
+from mlirhlo.lowering.runtime_symbols import STOP
 from mlirhlo.runtime import pool_ir
-
-NO_MEMORY, DONE, STOPPED = range(3)
-"""What `run` returns."""
+from mlirhlo.runtime.call_layout import DONE, NO_MEMORY, STOPPED
 
 _SIGINT = 2
 _HANDLER_BYTES = 256

@@ -15,13 +15,10 @@ import platform
 import sys
 
 from mlirhlo.lowering import routines
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
-from mlirhlo.runtime import calls, threads_ir
+from mlirhlo.lowering.runtime_symbols import MAX_THREADS, PARALLEL_FOR, STOP
+from mlirhlo.runtime import calls
 from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.jit import Library, lock_for_forks
-
-PARALLEL_FOR = "mlirhlo_parallel_for"
-"""Symbol that generated code calls."""
 
 FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
 """Linux's number of the system call, and the intrinsic that eases a spinning core, by machine."""
@@ -37,10 +34,10 @@ def thread_count() -> int:
         return _wanted
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     if first.isdigit() and int(first):
-        return min(int(first), threads_ir.MAX_THREADS)
+        return min(int(first), MAX_THREADS)
     if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), threads_ir.MAX_THREADS)
-    return min(os.cpu_count() or 1, threads_ir.MAX_THREADS)
+        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
+    return min(os.cpu_count() or 1, MAX_THREADS)
 
 
 def set_thread_count(count: int) -> None:
@@ -54,7 +51,7 @@ def set_thread_count(count: int) -> None:
     if count < 0:
         raise ValueError(f"{count} threads")
     with _lock:
-        _wanted = min(count, threads_ir.MAX_THREADS)
+        _wanted = min(count, MAX_THREADS)
         if _only_pool.cache_info().currsize:
             _pool().resize(thread_count())
     if routines.are_loaded():
@@ -89,7 +86,7 @@ class _Pool:
         self._works = sys.platform == "linux" and number > 0
         names = [PARALLEL_FOR, "pool_stop", "pool_forget", "threads"]
         # A machine of another kind never calls what is missing there: it has one thread.
-        code = builder_code(threads_ir.assembly, number, pause, platform.machine())
+        code = builder_code("threads_ir", number, pause, platform.machine())
         self._library = Library([code], names, calls.externals(f"@{STOP}"))
         self.address = self._library.address(PARALLEL_FOR)
         self._count = ctypes.c_int32.from_address(self._library.address("threads"))

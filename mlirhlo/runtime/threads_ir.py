@@ -21,11 +21,8 @@ from xdsl.dialects.builtin import ModuleOp, i8, i32, i64
 
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 from mlirhlo.lowering.llvm_text import print_llvm
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
-from mlirhlo.lowering.loops_to_llvm.parallel import PARALLEL_FOR
+from mlirhlo.lowering.runtime_symbols import MAX_THREADS, PARALLEL_FOR, STOP
 from mlirhlo.runtime.run_ir import set_modes
-
-MAX_THREADS = 256
 
 _RANGES_A_THREAD = 4
 """Where there is enough to do: a thread that is held up has so much less to do at the end."""

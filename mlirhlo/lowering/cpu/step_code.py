@@ -23,7 +23,6 @@ from mlirhlo.dialects.interned import symbol_ref
 from mlirhlo.dialects.memref import GlobalOp
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, memref_of
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
 from mlirhlo.lowering.plan.steps import (
     Branch,
     Buffer,
@@ -36,6 +35,7 @@ from mlirhlo.lowering.plan.steps import (
     Step,
     While,
 )
+from mlirhlo.lowering.runtime_symbols import STOP
 
 BYTES = MemRefType(i8, [DYNAMIC_INDEX])
 """Memory of any size."""

@@ -30,6 +30,7 @@ from mlirhlo.lowering.loops_to_llvm.convert import (
     no_lowering,
 )
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER
+from mlirhlo.lowering.runtime_symbols import STOP
 
 _DEFAULT_ALIGNMENT = IntegerAttr(64, i64)
 _NOT_ATOMIC = IntegerAttr(0, i64)
@@ -53,9 +54,6 @@ def access(to: Lowering, op: Operation, element: Attribute) -> dict[str, Attribu
             properties["alignment"] = integer64(size * prod(cast(Any, vector).get_shape()))
     return properties
 
-
-STOP = "mlirhlo_stop"
-"""A byte outside that is not zero where loops are to end: the user has interrupted the process."""
 
 MONOTONIC = integer64(2)
 

@@ -36,9 +36,7 @@ from mlirhlo.lowering.loops_to_llvm.convert import (
 )
 from mlirhlo.lowering.loops_to_llvm.effort import bounds, is_cut, ops_inside, parallel_work
 from mlirhlo.lowering.loops_to_llvm.indices import POINTER
-
-PARALLEL_FOR = "mlirhlo_parallel_for"
-"""`(task, args, n, most)`: runs `task(args, begin, end, range)` on at most `most` ranges of `0..n`."""
+from mlirhlo.lowering.runtime_symbols import PARALLEL_FOR
 
 _THREAD_NS = 10_000
 """Work that is worth a thread of its own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from random import Random
 import pytest
 from support import ROOT
 
-from mlirhlo.runtime import cache
+from mlirhlo.runtime import cache, jit, meeting_ir
 from mlirhlo.runtime.cache import (
     ObjectCache,
     builder_code,
@@ -177,8 +178,9 @@ def test_the_key_holds_all_it_depends_on() -> None:
         object_key(TEXT, Cpu(cpu.name, cpu.features + ",-x"), 2),
         object_key(TEXT, cpu, 1),
         object_key(TEXT, cpu, 2, "checked"),
+        object_key(TEXT, None, 2),
     }
-    assert len(keys) == 6
+    assert len(keys) == 7
     assert object_key(TEXT, cpu, 2) in keys
 
 
@@ -260,11 +262,12 @@ def test_code_of_builders_is_built_again_only_when_sources_change(
         built.append(arguments)
         return f"define i32 @f() {{ ret i32 {len(built)} }}"
 
-    first = builder_code(assembly, 1, "")
-    assert builder_code(assembly, 1, "") == first
-    assert builder_code(assembly, 2, "") != first
+    monkeypatch.setattr(meeting_ir, "assembly", assembly)
+    first = builder_code("meeting_ir", 1, "")
+    assert builder_code("meeting_ir", 1, "") == first
+    assert builder_code("meeting_ir", 2, "") != first
     monkeypatch.setattr(cache, "sources", lambda: "others")
-    assert builder_code(assembly, 1, "") != first
+    assert builder_code("meeting_ir", 1, "") != first
     assert built == [(1, ""), (2, ""), (1, "")]
 
 
@@ -278,3 +281,41 @@ def test_the_state_of_sources_is_of_every_file(tmp_path: Path) -> None:
         seen.add(sources(tmp_path))
     sources.cache_clear()
     assert len(seen) == 4
+
+
+IMPORTED = """
+import sys, mlirhlo
+run = mlirhlo.compile(mlirhlo.parse("f32[64] tanh(f32[64] x)"))
+assert float(run([0.0] * 64)[0]) == 0.0
+builders = ("_ir", "llvm_builder", "llvm_text", "dialects.llvm", "llvmlite.binding", "hlo_to_loops")
+print([name for name in sys.modules if name.endswith(builders)], len(sys.modules))
+"""
+
+
+def test_a_process_whose_code_is_in_the_cache_imports_no_compiler(tmp_path: Path) -> None:
+    environment = {**os.environ, "MLIRHLO_CACHE_DIR": str(tmp_path / "objects")}
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", IMPORTED],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.rpartition(" ")
+        for _ in range(2)
+    ]
+    assert "mlirhlo.runtime.call_ir" in outputs[0][0]
+    assert outputs[1][0] == "[]"
+    assert int(outputs[1][2]) < 430
+
+
+def test_what_a_machine_is_known_by_changes_with_its_features(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From Linux's list where there is one; from LLVM elsewhere."""
+    words = jit.host_words()
+    assert words == jit.host_words.__wrapped__()
+    monkeypatch.setattr(jit, "_PROCESSOR", ("no such line",))
+    assert jit.host_words.__wrapped__() == str(host())
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        assert "sse2" in words

@@ -21,7 +21,7 @@ import pytest
 import mlirhlo
 from mlirhlo.lowering.llvm_builder import LlvmBuilder
 from mlirhlo.lowering.llvm_text import print_llvm
-from mlirhlo.lowering.loops_to_llvm.memory import STOP
+from mlirhlo.lowering.runtime_symbols import STOP
 from mlirhlo.runtime import pool_ir, run_ir
 from mlirhlo.runtime.jit import Library, compile_object, interruptible
 

@@ -27,7 +27,7 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder
 from mlirhlo.lowering.llvm_text import print_llvm
-from mlirhlo.lowering.loops_to_llvm.parallel import PARALLEL_FOR
+from mlirhlo.lowering.runtime_symbols import PARALLEL_FOR
 from mlirhlo.lowering.stage_text import print_stage
 from mlirhlo.runtime import call_ir, device_threads_ir, meeting_ir, pool_ir, run_ir, threads_ir
 from mlirhlo.runtime.jit import Library, compile_object

@@ -15,9 +15,9 @@ from mlirhlo.integrations.jax.pjrt.buffers import delete
 from mlirhlo.integrations.jax.pjrt.emitter import BYTE, INT, NULL, POINTER, WORD, Emitter, Value
 from mlirhlo.integrations.jax.pjrt.interface import structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
-from mlirhlo.runtime import call_ir
+from mlirhlo.runtime import call_layout
+from mlirhlo.runtime.call_layout import DONE, NO_MEMORY
 from mlirhlo.runtime.device_threads_ir import MISSING
-from mlirhlo.runtime.run_ir import DONE, NO_MEMORY
 
 if TYPE_CHECKING:
     from mlirhlo.integrations.jax.pjrt.code import Code
@@ -87,8 +87,8 @@ def execute(code: Code, e: Emitter, kind: type[c.Structure], args: Value) -> Non
     with e.loop(devices) as d:
         given = e.item_pointer(argument_lists, d)
         _find_inputs(e, executable, given, inputs.row(d), slow)
-    rows = e.word_at(descriptor, WORD(call_ir.HEAD))
-    result_rows = e.word_at(rows, b.mul(count, WORD(call_ir.ROW)))
+    rows = e.word_at(descriptor, WORD(call_layout.HEAD))
+    result_rows = e.word_at(rows, b.mul(count, WORD(call_layout.ROW)))
     with e.loop(devices) as d:
         given, stored, target = e.item_pointer(argument_lists, d), storages.row(d), outputs.row(d)
         with e.loop(results) as j:
@@ -173,7 +173,7 @@ def _result_storage(
 ) -> Value:
     """Memory for a result: that of a donated argument without other references, or new; null where there is none."""
     buffer_, storage_, b = objects()["Buffer"], objects()["Storage"], e.b
-    row = e.word_at(result_rows, b.mul(number, WORD(call_ir.ROW)))
+    row = e.word_at(result_rows, b.mul(number, WORD(call_layout.ROW)))
     alias = e.item(row, WORD(4))
     at = b.select(b.icmp_unsigned("==", alias, WORD(0)), WORD(0), b.sub(alias, WORD(1)))
     taken = e.variable()

@@ -161,8 +161,8 @@ def machine() -> Machine:
 
 def _failed(args: int, status: int) -> int:
     from mlirhlo.integrations.jax.pjrt.programs import program_at
+    from mlirhlo.runtime.call_layout import STOPPED
     from mlirhlo.runtime.device_threads_ir import ENDED
-    from mlirhlo.runtime.run_ir import STOPPED
 
     if status == STOPPED:
         return error_handle(KeyboardInterrupt("interrupted"))

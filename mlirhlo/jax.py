@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 from mlirhlo.integrations.computation import XlaComputation
-from mlirhlo.integrations.jax.functions import Compiled, JittedFunction, Lowered, jit
+from mlirhlo.integrations.jax.compiled import Compiled, Lowered, MemoryStats, Traced
+from mlirhlo.integrations.jax.functions import JittedFunction, jit
 from mlirhlo.integrations.jax.hook import PassRun, PassWarning
 from mlirhlo.integrations.jax.stages import Capture, PassStage, capture
 from mlirhlo.integrations.jax.transforms import RegisteredPass, register_pass, registered_passes
@@ -23,10 +24,12 @@ __all__ = [
     "Compiled",
     "JittedFunction",
     "Lowered",
+    "MemoryStats",
     "PassRun",
     "PassStage",
     "PassWarning",
     "RegisteredPass",
+    "Traced",
     "XlaComputation",
     "capture",
     "jit",

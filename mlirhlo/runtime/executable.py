@@ -48,6 +48,8 @@ class Memory:
     """Part of the code."""
     temporaries: int
     """The arena: all temporaries of one run, those that never meet in the same place."""
+    aliased: int = 0
+    """Of results that may lie over parameters."""
 
 
 _CALL = ("__call__",)
@@ -237,7 +239,8 @@ class Executable:
             sum(b.size for b in buffers)
             for buffers in (plan.parameters, plan.results, plan.constants)
         )
-        return Memory(parameters, results, constants, plan.arena_size)
+        aliased = sum(result.size for result in plan.results if result.alias is not None)
+        return Memory(parameters, results, constants, plan.arena_size, aliased)
 
 
 # The interpreter, and what checks are made of, are imported by those who need them alone.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
     from mlirhlo.interp.machine import Machine
     from mlirhlo.rewrites.pipeline import Instrumentation
-    from mlirhlo.runtime.executable import Watcher
+    from mlirhlo.runtime.executable import Executable, Watcher
 
 CPU, GPU, INTERPRETER, XLA = PLATFORMS = ("cpu", "gpu", "interpreter", "XLA")
 """What runs a program: machine code, PTX on the simulator, the interpreter, or the real XLA inside JAX or
@@ -55,12 +55,19 @@ class Program:
     """A module that is ready to run on a platform."""
 
     def __init__(
-        self, module: ModuleOp, platform: str, run: Run, optimize: Callable[[], ModuleOp]
+        self,
+        module: ModuleOp,
+        platform: str,
+        run: Run,
+        optimize: Callable[[], ModuleOp],
+        executable: Executable | None = None,
     ) -> None:
         self.module = module
         """The module before optimisations."""
         self.platform = platform
         self._run, self._optimize = run, optimize
+        self.executable = executable
+        """The machine code; None on other platforms."""
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """The result for the module's parameters: numpy arrays of their real sizes."""
@@ -105,8 +112,8 @@ def prepare(
         _dump_stages(settings, module, platform, flags)
     program = source() if asks_for_dumps(flags.options) else None
     make = {CPU: _machine_code, GPU: _simulated, INTERPRETER: _interpreted}[platform]
-    run = make(module, flags, program, machine, settings.hlo_profile)
-    return Program(module, platform, run, lambda: _optimized(module, platform, flags))
+    run, executable = make(module, flags, program, machine, settings.hlo_profile)
+    return Program(module, platform, run, lambda: _optimized(module, platform, flags), executable)
 
 
 def obey_for_other_compiler(
@@ -168,12 +175,16 @@ def _machine_code(
     program: ModuleOp | None,
     machine: Machine | None,
     profiled: bool,
-) -> Run:
+) -> tuple[Run, Executable]:
     from mlirhlo.runtime.compiler import compile_module
 
     executable = compile_module(module, flags=flags, program=program)
     if profiled:
-        return _profiled_code(module, flags, machine, executable.watcher)
+        return _profiled_code(module, flags, machine, executable.watcher), executable
+    return _runs_on(executable, machine), executable
+
+
+def _runs_on(executable: Executable, machine: Machine | None) -> Run:
     if machine is None:
         return lambda arguments: executable(*arguments)
     return lambda arguments: executable.run_on(machine, 0, 0, arguments)
@@ -185,15 +196,13 @@ def _simulated(
     program: ModuleOp | None,
     machine: Machine | None,
     profiled: bool,
-) -> Run:
+) -> tuple[Run, None]:
     """As PTX on the simulator, which has no time of its own to log."""
     del profiled
     from mlirhlo.runtime.compiler import compile_module
 
     executable = compile_module(module, "gpu", flags=flags, program=program)
-    if machine is None:
-        return lambda arguments: executable(*arguments)
-    return lambda arguments: executable.run_on(machine, 0, 0, arguments)
+    return _runs_on(executable, machine), None
 
 
 def _profiled_code(
@@ -225,7 +234,7 @@ def _interpreted(
     program: ModuleOp | None,
     machine: Machine | None,
     profiled: bool,
-) -> Run:
+) -> tuple[Run, None]:
     from mlirhlo.interp.engine import Interpreter
     from mlirhlo.interp.values import for_user
 
@@ -246,7 +255,7 @@ def _interpreted(
             done(result)
         return for_user(result)
 
-    return run
+    return run, None
 
 
 def _profiled(module: ModuleOp, machine: Machine | None, arguments: Sequence[Any]) -> Any:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.integrations.jax.functions import JittedFunction, Lowered, jit
+from mlirhlo.integrations.jax.compiled import Lowered
+from mlirhlo.integrations.jax.functions import JittedFunction, jit
 from mlirhlo.integrations.jax.options import OptionValue, check_options
 from mlirhlo.integrations.optional import require
 

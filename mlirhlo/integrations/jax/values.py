@@ -12,7 +12,7 @@ from mlirhlo.integrations.optional import require
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlirhlo.integrations.jax.functions import Lowered
+    from mlirhlo.integrations.jax.compiled import Lowered
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

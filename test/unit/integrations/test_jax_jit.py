@@ -280,6 +280,59 @@ def test_compiled_is_the_optimised_module() -> None:
         assert compiled.cost_analysis()["flops"] > 0
 
 
+STAGES = ("in_tree", "out_tree", "args_info", "in_avals", "donate_argnums")
+
+
+def test_every_stage_has_the_names_of_jaxs() -> None:
+    """`trace`, `lower`, `compile` and what each result says of arguments, results, cost and memory."""
+    from mlirhlo.jax import jit
+
+    def f(x: Any, *, n: int) -> dict[str, Any]:
+        return {"scaled": x * n, "total": jnp.sum(x @ x)}
+
+    options: dict[str, Any] = {"static_argnames": "n", "donate_argnums": 0}
+    ours, theirs = jit(f, **options), jax.jit(f, **options)
+    x = np.ones((8, 8), np.float32)
+    assert ours.eval_shape(x, n=2) == theirs.eval_shape(x, n=2)
+    traced, original = ours.trace(x, n=2), theirs.trace(x, n=2)
+    assert (traced.fun_name, str(traced.jaxpr)) == (original.fun_name, str(original.jaxpr))
+    assert traced.out_avals == original.out_avals
+    lowered, lowered_there = traced.lower(), original.lower()
+    compiled, compiled_there = lowered.compile(), lowered_there.compile()
+    for mine, other in (
+        (traced, original),
+        (lowered, lowered_there),
+        (compiled, compiled_there),
+    ):
+        assert [str(getattr(mine, name)) for name in STAGES] == [
+            str(getattr(other, name)) for name in STAGES
+        ]
+        assert jax.tree.map(lambda s: s.shape, mine.out_info) == {"scaled": (8, 8), "total": ()}
+    assert lowered.cost_analysis()["flops"] >= lowered_there.cost_analysis()["flops"] > 0
+    same(compiled.call(x, n=2), f(x, n=2))
+    tpu = traced.lower(lowering_platforms=("tpu",)).as_text()
+    assert "stablehlo.dot" in tpu
+
+
+@pytest.mark.parametrize("platform", ["cpu", "interpreter", "XLA"])
+def test_memory_analysis_has_the_names_of_jaxs(platform: str) -> None:
+    from mlirhlo.jax import jit
+
+    compiled = jit(attention).lower(X, X, X).compile(platform=platform)
+    ours = compiled.memory_analysis()
+    theirs = jax.jit(attention).lower(X, X, X).compile().memory_analysis()
+    for name in dir(theirs):
+        if name.endswith("_in_bytes"):
+            assert getattr(ours, name) >= 0
+    assert ours.argument_size_in_bytes == theirs.argument_size_in_bytes
+    # XLA counts tables of tuples as results, the machine code here has none.
+    assert 0 <= theirs.output_size_in_bytes - ours.output_size_in_bytes <= 64
+    assert ours.temp_size_in_bytes > 0
+    assert ours.peak_memory_in_bytes >= ours.argument_size_in_bytes
+    donated = jit(lambda x, y: x + y, donate_argnums=0).lower(X, X).compile().memory_analysis()
+    assert donated.alias_size_in_bytes == donated.output_size_in_bytes == X.nbytes
+
+
 def test_options_of_jit_and_of_compile(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from mlirhlo.jax import jit
 

@@ -80,6 +80,8 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
     except KeyboardInterrupt as problem:
         if not debug and (place := _place_in_loaded_pass(problem)) is not None:
             _report_loaded_pass(tool, arguments, problem, place)
+        if argv is None:
+            _leave()
         return INTERRUPTED
     except MemoryError as problem:
         if debug:
@@ -102,8 +104,10 @@ def run_tool(tool: str, body: Callable[[Sequence[str]], int], argv: Sequence[str
 
 
 def _prepare_process() -> None:
-    # A module lives as long as the process: looking for garbage in it costs a third of the time.
+    # A module lives as long as the process: looking for garbage in it costs a third of the time. What is there joins
+    # the oldest generation, and is not frozen: `paused_gc` spares the walk of what it sees made only then.
     gc.freeze()
+    gc.unfreeze()
     gc.set_threshold(200_000, 50, 1000)
     ALONE.in_tool()
     _end_when_interrupted()
@@ -141,6 +145,17 @@ def _end_when_interrupted() -> None:
         os._exit(INTERRUPTED)
 
     threading.Thread(target=wait, daemon=True, name="mlirhlo interrupts").start()
+
+
+def _leave() -> None:
+    """Ends the process without taking the interpreter's objects down, which may take longer than a user waits."""
+    import atexit
+
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  (ends processes of ours)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 def _default_handler() -> object:

@@ -179,7 +179,7 @@ class Collector:
     """Objects made since all were looked through last."""
     alive = 0
     """Objects there were then."""
-    peak = 0
+    peak = _peak_bytes()
     """Most bytes that the process had taken then."""
     collections = 0
     """Collections of all objects that CPython had counted then."""

@@ -69,16 +69,18 @@ class MemoryStats:
         code = program.executable
         if code is not None:
             memory = code.memory
-            aliased = memory.aliased
-            counts = [memory.parameters, memory.results, aliased, memory.temporaries]
+            arguments, results = memory.parameters, memory.results
+            aliased, temporary = memory.aliased, memory.temporaries
         else:
             assignment = assign_buffers(HloModule(program.optimized))
-            parameters, results = (
+            arguments, results = (
                 sum(each.bytes for each in assignment.allocations if kind in each.kind)
                 for kind in ("parameter", "maybe-live-out")
             )
-            aliased, counts = 0, [parameters, results, 0, assignment.temporary_bytes]
-        return cls(*counts, sum(counts) - 2 * aliased)
+            aliased, temporary = 0, assignment.temporary_bytes
+        return cls(
+            arguments, results, aliased, temporary, arguments + results - aliased + temporary
+        )
 
 
 def _costs(module: ModuleOp) -> dict[str, float]:

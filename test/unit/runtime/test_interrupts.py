@@ -269,3 +269,35 @@ def test_the_tool_ends(platform: str, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(SECONDS) == 130
     assert "Traceback" not in process.stderr.read()
+
+
+TOOL = """
+import atexit, gc, sys
+from mlirhlo.cli.report import run_tool
+from mlirhlo.dialects.hlo.build import paused_gc
+
+class Holder:
+    def __del__(self):
+        print("taken down")
+
+def body(arguments):
+    atexit.register(print, "ended")
+    holder = Holder()
+    holder.itself = holder
+    globals()["holder"] = holder
+    before = gc.get_stats()
+    with paused_gc():
+        kept = [[n] for n in range(300_000)]
+    more = [[n] for n in range(1000)]
+    print(gc.get_stats() == before)
+    raise KeyboardInterrupt
+
+sys.argv = ["tool"]
+sys.exit(run_tool("tool", body, None))
+"""
+
+
+def test_nothing_keeps_an_interrupted_tool() -> None:
+    """Neither a walk through all that a pass made, during which no signal is seen, nor the interpreter's end."""
+    run = subprocess.run([sys.executable, "-c", TOOL], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "True\nended\n", "")

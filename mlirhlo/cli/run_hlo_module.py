@@ -17,6 +17,7 @@ from mlirhlo.cli.report import (
     usage_error,
 )
 from mlirhlo.diagnostics import HloError
+from mlirhlo.runtime.launcher import launched, own_rank
 
 if TYPE_CHECKING:
     pass
@@ -37,6 +38,10 @@ MISCOMPARED = 255
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The console script."""
+    if argv is None and launched() > 1:
+        from mlirhlo.cli.ranks import run_as_rank
+
+        return run_as_rank(lambda: run_tool("run_hlo_module", _run, argv), (DONE, MISCOMPARED))
     return run_tool("run_hlo_module", _run, argv)
 
 
@@ -74,6 +79,9 @@ def _run(argv: Sequence[str]) -> int:
 
         set_thread_count(options.threads)
     reference = _reference(options)
+    if own_rank():  # rank 0 writes and compares
+        xla, reference = read_flags([]), ""
+        options.output_npz = options.output_literals_file = None
     files.check_format(options.input_format)
     one_only = [
         name

@@ -15,10 +15,11 @@ its coordinates; whether the device runs, where no Python does (`runtime/device_
 HEAD = 8
 """Words in front of the records."""
 
-COUNT, POSITION, TABLE, MEETING, ROUND, SOURCE = range(6)
+COUNT, POSITION, TABLE, MEETING, ROUND, SOURCE, TARGETS, ROUTES = range(8)
 """Of a record: the devices of the group, 0 where this device is in none; its position among them; the address of the
 published pointers, those of a buffer side by side; that of the counters; that of this device's number of rounds
-there; the position of the device whose operands it gets, or -1."""
+there; the position of the device whose operands it gets, or -1; how many published pointers of a result this device
+writes to; what it exchanges with devices of other processes (`runtime/mpi_ir.py`), 0 where all are in this one."""
 RECORD = 8
 """Words of a record."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from mlirhlo.lowering.plan.steps import (
 from mlirhlo.lowering.plan.steps import held as held_leaves
 from mlirhlo.runtime.calls import Runner, Signature, logical, new_array
 from mlirhlo.runtime.jit import Library
+from mlirhlo.runtime.launcher import launched
 
 if TYPE_CHECKING:
     from mlirhlo.interp.machine import Machine
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mlirhlo.runtime.callbacks import Callbacks
     from mlirhlo.runtime.checked import CheckedRunner
     from mlirhlo.runtime.device_threads import Worlds
+    from mlirhlo.runtime.mpi import RankWorld
 
 Place = TypeVar("Place", Buffer, Held)
 
@@ -69,7 +72,7 @@ class Executable:
 
     # An instance's own `__call__` in a slot: Python finds the built-in function there without
     # running a line of Python. It does not refer back to the executable.
-    __slots__ = ("__weakref__", "_plan", "_slow", "_watcher", "_worlds", *_CALL)
+    __slots__ = ("__weakref__", "_plan", "_slow", "_ranks", "_watcher", "_worlds", *_CALL)
 
     def __init__(
         self, plan: Plan, library: Library, function: str, checks: Sequence[str] | None = None
@@ -90,6 +93,7 @@ class Executable:
         self._slow = _Slow(plan, runner, callbacks)
         self._watcher: Watcher | None = None
         self._worlds: dict[tuple[int, int], Worlds | None] = {}
+        self._ranks: dict[tuple[int, int], RankWorld] = {}
         object.__setattr__(self, "__call__", self._slow.call)
 
     def __repr__(self) -> str:
@@ -154,9 +158,14 @@ class Executable:
         return result
 
     def run_devices(self, machine: Machine, per_device: Sequence[Sequence[object]]) -> list[Any]:
-        """Results on all devices of a machine, by device; one list of arguments stands for all. Errors as of a call."""
-        from mlirhlo.runtime import device_threads
+        """Results on all devices of a machine, by device; one list of arguments stands for all. Errors as of a call.
 
+        Ranks of MPI run a device each, and every rank gets the results of all."""
+        device_threads, mpi = _several()
+        if machine.device_count > 1 and machine.device_count == launched():
+            ranks = mpi.ranks()
+            number = ranks.rank if len(per_device) > 1 else 0
+            return ranks.gather(self.run_rank(machine, per_device[number]))
         descriptor = self.descriptor
         if descriptor is None or not device_threads.are_there():
             return machine.run_devices(
@@ -175,6 +184,24 @@ class Executable:
         device_threads.run_devices(descriptor, self._worlds[sizes], inputs, outputs)
         return [slow.result(made) for made in outputs]
 
+    def run_rank(self, machine: Machine, arguments: Sequence[object]) -> Any:
+        """The result on this rank of MPI, one device of a machine. Errors as of a call, and HLO0878."""
+        _, mpi = _several()
+        sizes, slow, sites = (machine.replicas, machine.partitions), self._slow, self._plan.sites
+        ranks = mpi.ranks()
+        inputs, outputs = as_in_memory(slow.given(arguments)), slow.outputs()
+        with ranks.lock:
+            if not sites:
+                slow.runner.run(inputs, outputs)
+                return slow.result(outputs)
+            world = self._ranks.get(sizes)
+            if world is None:
+                world = self._ranks[sizes] = mpi.world_of(sites, machine)
+            with ranks.watched(world.wait):
+                slow.runner.run([*inputs, world.context(ranks.rank)], outputs)
+            world.check()
+        return slow.result(outputs)
+
     @property
     def descriptor(self) -> bytes | None:
         """What `call_ir` reads of it; None where a run needs Python. Collectives take a context behind the parameters:
@@ -188,9 +215,8 @@ class Executable:
         """Where so many devices meet in runs without Python; None where they never do."""
         if not self._plan.sites:
             return None
-        from mlirhlo.runtime.device_threads import Worlds
-
-        return Worlds(self._plan.sites, replicas, partitions)
+        device_threads, _ = _several()
+        return device_threads.Worlds(self._plan.sites, replicas, partitions)
 
     @property
     def layouts(self) -> tuple[tuple[int, ...], ...]:
@@ -244,6 +270,13 @@ class Executable:
 
 
 # The interpreter, and what checks are made of, are imported by those who need them alone.
+
+
+def _several() -> tuple[ModuleType, ModuleType]:
+    """What runs several devices: threads of this process, ranks of MPI."""
+    from mlirhlo.runtime import device_threads, mpi
+
+    return device_threads, mpi
 
 
 def _callbacks(plan: Plan) -> Callbacks:

@@ -25,7 +25,7 @@ def externals(text: str) -> dict[str, int]:
         found[symbol] = address
     if others - found.keys():
         # What calls into Python, or meets other devices; few modules do.
-        from mlirhlo.runtime import callbacks, checked, meetings
+        from mlirhlo.runtime import callbacks, checked, mpi
 
-        found |= callbacks.externals(text) | checked.externals(text) | meetings.externals(text)
+        found |= callbacks.externals(text) | checked.externals(text) | mpi.externals(text)
     return found

@@ -68,7 +68,7 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seat:
+class Seat:
     """What a device is in a collective."""
 
     group: Hashable | None
@@ -98,17 +98,17 @@ class World:
 
     # ------------------------------------------------------------ memory
 
-    def _seat(self, site: Site, replica: int, partition: int) -> _Seat:
+    def _seat(self, site: Site, replica: int, partition: int) -> Seat:
         op = site.op
         if op is None or not site.is_native or op.opcode.name in _IDS:
-            return _Seat(None)
+            return Seat(None)
         frame = cast("Frame", _Place(self.machine, replica, partition))
         try:
             return self._seat_in(op, frame)
         except HloError as problem:
             raise problem.at(place_of(op)) from None
 
-    def _seat_in(self, op: Instruction, frame: Frame) -> _Seat:
+    def _seat_in(self, op: Instruction, frame: Frame) -> Seat:
         base = op.opcode.name.removesuffix("-start")
         device = self.machine.device(frame.replica, frame.partition)
         if base == "collective-permute":
@@ -121,13 +121,13 @@ class World:
             meeting = Meeting.of(op, kind=base)
             members = meeting.members(frame, leaves_out=base == "collective-broadcast")
             if not members:
-                return _Seat(None)
+                return Seat(None)
             check_shapes(op, len(members))
             key, at = (meeting.key, members), 0
         buffers = 2 * len(op.inputs)
         group = self._groups.setdefault(key, _Group(members, buffers))
         group.buffers = max(group.buffers, buffers)
-        return _Seat(key, members.index(device), at)
+        return Seat(key, members.index(device), at)
 
     def _lay_out(self, sites: int) -> None:
         end = _LINE_WORDS
@@ -152,7 +152,7 @@ class World:
     def _address(self, word: int) -> int:
         return self._start + words.WORD * word
 
-    def _fill(self, seats: Sequence[Sequence[_Seat]]) -> None:
+    def _fill(self, seats: Sequence[Sequence[Seat]]) -> None:
         memory, count = self.memory, self.machine.device_count
         memory[meeting_ir.SPINS] = _SPINS if count <= processors() else 0
         for device, start in enumerate(self._contexts):
@@ -165,7 +165,7 @@ class World:
                 if seat.group is None:
                     continue
                 group = self._groups[seat.group]
-                memory[at + words.COUNT] = len(group.members)
+                memory[at + words.COUNT] = memory[at + words.TARGETS] = len(group.members)
                 memory[at + words.POSITION] = seat.position
                 table = group.offset + meeting_ir.POINTERS // words.WORD
                 memory[at + words.TABLE] = self._address(table)
@@ -276,9 +276,18 @@ def system_functions() -> dict[str, int]:
 
 def externals(text: str) -> dict[str, int]:
     """Addresses of what LLVM assembly calls of this module."""
-    names = [n for n in (words.PUBLISH, words.ARRIVE, words.LEAVE) if f"@{n}(" in text]
-    if not names:
-        return {}
+    names = called(text)
+    functions = local_functions() if names else {}
+    return {name: functions[name] for name in names}
+
+
+def called(text: str) -> list[str]:
+    """The functions by which devices meet that LLVM assembly calls."""
+    return [n for n in (words.PUBLISH, words.ARRIVE, words.LEAVE) if f"@{n}(" in text]
+
+
+def local_functions() -> dict[str, int]:
+    """Addresses of the functions by which devices of one process meet."""
     with _lock:
         library = _only_library()
-    return {name: library.address(name) for name in names}
+    return {n: library.address(n) for n in (words.PUBLISH, words.ARRIVE, words.LEAVE)}

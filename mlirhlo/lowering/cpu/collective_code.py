@@ -237,7 +237,7 @@ class CollectiveCode:
         with b.loop(first, last) as number:
             at = b.minimum(b.mul(number, block), size - block)
             self._fold(k, at, folded)
-            with b.loop(0, count) as member:
+            with b.loop(0, self._word(words.TARGETS)) as member:
                 target = self._at(self._published(len(self.operands) + k, member), at)
                 self._write(folded, target, block, streams=size >= _STREAMED_BYTES)
 

@@ -1,0 +1,151 @@
+"""The code by which devices of several processes meet: what `meeting_ir.py` does in one, with messages of MPI.
+
+A device posts receives for the parts of the others' operands that it needs, and sends of its own, when it publishes;
+it waits for them when it arrives. The published pointers are then those of this process's memory, so that the code that
+moves data (`lowering/cpu/collective_code.py`) is the same. What a device folds for the others it sends when it leaves.
+
+MPI is called at addresses, with handles in variables, which the process sets: the code may lie in a cache.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp, i8, i32, i64
+
+from mlirhlo.lowering import meeting_words as words
+from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
+from mlirhlo.lowering.llvm_text import print_llvm
+from mlirhlo.runtime import meeting_ir
+
+MESSAGES, LATER, REQUESTS, OWN, SLOTS, STATUS = range(6)
+"""Of the routes of a collective: how many messages there are when it starts, and when it ends; the addresses of the
+requests, of this device's pointers, and of the list of entries of the table that they are published in; what MPI
+returned."""
+HEAD = 6
+FUNCTION, PEER, TAG, BYTES, BUFFER, OFFSET = range(6)
+"""Of a message: `MPI_Isend` or `MPI_Irecv`; the other rank; where the bytes are, as an offset in one of this device's
+buffers."""
+MESSAGE = 6
+
+VARIABLES = ("mpi_communicator", "mpi_datatype", "mpi_request_bytes", "mpi_ignore")
+LOCAL = {name: f"local_{name}" for name in (words.PUBLISH, words.ARRIVE, words.LEAVE)}
+"""The functions of devices that are all in this process."""
+TEST = "MPI_Testall"
+
+_SPINS = 2000
+"""Tests before a device offers its processor after each."""
+
+
+def assembly() -> str:
+    """LLVM assembly of `module`."""
+    return print_llvm(module())
+
+
+def module() -> ModuleOp:
+    """`publish`, `arrive` and `leave`, in the llvm dialect."""
+    m = LlvmBuilder()
+    m.external("sched_yield", [], i32)
+    m.external(TEST, [i32, POINTER, POINTER, i64], i32)
+    m.external(LOCAL[words.PUBLISH], [POINTER, POINTER, POINTER, i64])
+    for name in (words.ARRIVE, words.LEAVE):
+        m.external(LOCAL[name], [POINTER, POINTER], i8)
+    for name in VARIABLES:
+        m.variable(name, i64, linkage="external")
+    _post(m)
+    _finish(m)
+    _publish(m)
+    _arrive(m)
+    _leave(m)
+    return m.module()
+
+
+def _variable(f: LlvmFunction, name: str) -> Value:
+    return f.address(f"mpi_{name}").load(i64)
+
+
+def _post(m: LlvmBuilder) -> None:
+    """`post(routes, messages, count)`: starts messages."""
+    f = m.function("post", [POINTER, POINTER, i64])
+    routes, messages, count = f.arguments
+    requests, own = routes.item(POINTER, REQUESTS), routes.item(POINTER, OWN)
+    size, kind, group = (_variable(f, n) for n in ("request_bytes", "datatype", "communicator"))
+    with f.count(count) as k:
+        message = messages.at(i64, k * MESSAGE)
+        memory = own.item(POINTER, message.item(i64, BUFFER))
+        where = memory.at(i8, message.item(i64, OFFSET))
+        count_, peer, tag = (message.item(i64, n).to(i32) for n in (BYTES, PEER, TAG))
+        function, request = message.item(POINTER, FUNCTION), requests.at(i8, k * size)
+        arguments = where, count_, kind, peer, tag, group, request
+        status = f.call_pointer(function, *arguments, output=i32)
+        state = routes.at(i64, STATUS)
+        state.store(state.load(i64) | status.to(i64))
+    f.ret()
+
+
+def _finish(m: LlvmBuilder) -> None:
+    """`finish(context, record, count)`: waits for messages; 1 where they will not come."""
+    f = m.function("finish", [POINTER, POINTER, i64], i8)
+    context, record, count = f.arguments
+    routes, world = record.item(POINTER, words.ROUTES), context.load(POINTER)
+    with f.if_(routes.item(i64, STATUS).cmp("ne", 0)):
+        f.ret(1)
+    state, done = context.at(i64, words.STATE), f.stack(i32)
+    state.store(record.to(i64) - context.to(i64), "seq_cst")
+    requests, ignore = routes.item(POINTER, REQUESTS), _variable(f, "ignore")
+    good, bad = f.label(), f.label()
+    with f.loop(0) as loop:
+        (turn,) = loop.values
+        status = f.call(TEST, count.to(i32), requests, done, ignore)
+        f.jump_if(status.cmp("ne", 0), bad)
+        f.jump_if(done.load(i32).cmp("ne", 0), good)
+        f.jump_if(world.at(i64, meeting_ir.ENDED).load(i64, "seq_cst").cmp("ne", 0), bad)
+        with f.if_(turn.cmp("ugt", _SPINS)):
+            f.call("sched_yield")
+        loop.next(turn + 1)
+    f.place(bad)
+    routes.at(i64, STATUS).store(1)
+    f.ret(1)
+    f.place(good)
+    state.store(0, "seq_cst")
+    f.ret(0)
+
+
+def _unless_local(f: LlvmFunction, name: str) -> Value:
+    """The routes; where there are none, the function of this process's devices does it all."""
+    routes = f.arguments[1].item(POINTER, words.ROUTES)
+    with f.if_(routes.cmp("eq", 0)):
+        result = f.call(LOCAL[name], *f.arguments)
+        f.ret(None if name == words.PUBLISH else result)
+    return routes
+
+
+def _publish(m: LlvmBuilder) -> None:
+    """Notes where this device's buffers are, and starts the messages."""
+    f = m.function(words.PUBLISH, [POINTER, POINTER, POINTER, i64], is_public=True)
+    pointers, count = f.arguments[2:]
+    routes = _unless_local(f, words.PUBLISH)
+    own, slots = routes.item(POINTER, OWN), routes.item(POINTER, SLOTS)
+    with f.count(count) as k:
+        pointer = pointers.item(POINTER, k)
+        own.at(POINTER, k).store(pointer)
+        slots.item(POINTER, k).store(pointer)
+    f.call("post", routes, routes.at(i64, HEAD), routes.item(i64, MESSAGES))
+    f.ret()
+
+
+def _arrive(m: LlvmBuilder) -> None:
+    """Waits for the operands of the others."""
+    f = m.function(words.ARRIVE, [POINTER, POINTER], i8, is_public=True)
+    routes = _unless_local(f, words.ARRIVE)
+    f.ret(f.call("finish", *f.arguments, routes.item(i64, MESSAGES)))
+
+
+def _leave(m: LlvmBuilder) -> None:
+    """Exchanges what each device has folded for all."""
+    f = m.function(words.LEAVE, [POINTER, POINTER], i8, is_public=True)
+    routes = _unless_local(f, words.LEAVE)
+    later = routes.item(i64, LATER)
+    with f.if_(later.cmp("eq", 0)):
+        f.ret(0)
+    first = routes.at(i64, routes.item(i64, MESSAGES) * MESSAGE + HEAD)
+    f.call("post", routes, first, later)
+    f.ret(f.call("finish", *f.arguments, later))

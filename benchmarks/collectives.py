@@ -2,6 +2,7 @@
 
     python benchmarks/collectives.py                 # needs the oracle extra for XLA's side
     python benchmarks/collectives.py --rounds 3
+    mpirun -n 2 python benchmarks/collectives.py     # on two ranks, in turns with XLA's processes and Gloo
 
 Small ones are measured in a loop, so that what starting a program costs is not part of it; a large one is a program.
 `copy` is one `memcpy` of the bytes of a device. The last line is an asynchronous all-reduce beside other work, which
@@ -19,6 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from mlirhlo.runtime.launcher import launched, own_rank
 
 DEVICES = 2
 SIZES = ((8, "f32", 2000), (64 << 10, "f32", 500), (16 << 20, "f32", 1), (16 << 20, "bf16", 1))
@@ -64,11 +67,15 @@ ALL_REDUCE = f"r = {{shape}} all-reduce(v), {GROUPS}"
 
 
 def ours(text: str, values: np.ndarray[Any, Any]) -> Callable[[], None]:
-    """Runs a program on two devices of this project."""
+    """Runs a program on two devices of this project, or on this one of two ranks."""
     import mlirhlo
+    from mlirhlo.interp.machine import Machine
 
-    run = mlirhlo.compile(mlirhlo.parse(text), devices=DEVICES).on_devices
-    return lambda: (run([values]), None)[1]
+    compiled = mlirhlo.compile(mlirhlo.parse(text), devices=DEVICES)
+    if launched() == 1:
+        return lambda: (compiled.on_devices([values]), None)[1]
+    machine = Machine(1, DEVICES)
+    return lambda: (compiled.executable.run_rank(machine, [values]), None)[1]
 
 
 def xla(
@@ -79,7 +86,7 @@ def xla(
     from jax.sharding import Mesh, PartitionSpec
 
     del element, elements
-    mesh = Mesh(np.array(jax.devices("cpu")[:DEVICES]), "d")
+    mesh = Mesh(np.array(jax.devices()[:DEVICES]), "d")
     spec = PartitionSpec("d")
 
     def loop(x: Any) -> Any:
@@ -89,8 +96,16 @@ def xla(
         return jax.lax.fori_loop(0, count, body, x) if count > 1 else body(0, x)
 
     run = jax.jit(jax.shard_map(loop, mesh=mesh, in_specs=spec, out_specs=spec))
-    x = jax.device_put(np.concatenate([values] * DEVICES), jax.NamedSharding(mesh, spec))
+    whole = np.concatenate([values] * DEVICES)
+    sharding = jax.NamedSharding(mesh, spec)
+    x = jax.make_array_from_callback(whole.shape, sharding, lambda index: whole[index])
     return lambda: run(x).block_until_ready()
+
+
+def say(line: str) -> None:
+    """Prints, on the first of several ranks."""
+    if not own_rank():
+        print(line, flush=True)
 
 
 def best(run: Callable[[], None], count: int) -> float:
@@ -127,7 +142,7 @@ def compare(size: int, element: str, count: int, rounds: int, *, peer: bool) -> 
     if peer:
         theirs = statistics.median(times["xla"])
         row += f" {theirs:11.1f} {theirs / mine:7.2f}"
-    print(f"{row}   {mine / copied(values):.1f} copies" if size > 1 << 20 else row, flush=True)
+    say(f"{row}   {mine / copied(values):.1f} copies" if size > 1 << 20 else row)
 
 
 WORK = "\n  ".join(
@@ -157,7 +172,7 @@ def overlapped(rounds: int) -> None:
         run = ours(program(elements, "f32", count, inside=inside), values)
         run()
         found = statistics.median(best(run, count) for _ in range(rounds))
-        print(f"{name:>18}: {found:8.1f} µs")
+        say(f"{name:>18}: {found:8.1f} µs")
 
 
 def main() -> int:
@@ -165,15 +180,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="turns of each side (default 5)")
     arguments = parser.parse_args()
-    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
+    if launched() == 1:
+        os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
     try:
         import jax
 
         jax.config.update("jax_platforms", "cpu")
+        if launched() > 1:
+            jax.distributed.initialize(cluster_detection_method="mpi4py")
         peer = True
     except ImportError:
         peer = False
-    print("    bytes  type   ours, µs" + ("     XLA, µs   ratio" if peer else ""))
+    say("    bytes  type   ours, µs" + ("     XLA, µs   ratio" if peer else ""))
     for size, element, count in SIZES:
         compare(size, element, count, arguments.rounds, peer=peer)
     overlapped(arguments.rounds)

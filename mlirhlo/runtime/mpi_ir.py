@@ -12,7 +12,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp, i8, i32, i64
 
 from mlirhlo.lowering import meeting_words as words
-from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value
+from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.runtime import meeting_ir
 
@@ -31,8 +31,9 @@ LOCAL = {name: f"local_{name}" for name in (words.PUBLISH, words.ARRIVE, words.L
 """The functions of devices that are all in this process."""
 TEST = "MPI_Testall"
 
-_SPINS = 2000
-"""Tests before a device offers its processor after each."""
+_SPINS = 300
+"""Tests before a device sleeps after each: a rank that it waits for may need the processor."""
+_SLEEP_NS = 20_000
 
 
 def assembly() -> str:
@@ -43,7 +44,8 @@ def assembly() -> str:
 def module() -> ModuleOp:
     """`publish`, `arrive` and `leave`, in the llvm dialect."""
     m = LlvmBuilder()
-    m.external("sched_yield", [], i32)
+    m.external("nanosleep", [POINTER, POINTER], i32)
+    m.variable("nap", array_of(2, i64), [0, _SLEEP_NS], is_constant=True)
     m.external(TEST, [i32, POINTER, POINTER, i64], i32)
     m.external(LOCAL[words.PUBLISH], [POINTER, POINTER, POINTER, i64])
     for name in (words.ARRIVE, words.LEAVE):
@@ -99,7 +101,7 @@ def _finish(m: LlvmBuilder) -> None:
         f.jump_if(done.load(i32).cmp("ne", 0), good)
         f.jump_if(world.at(i64, meeting_ir.ENDED).load(i64, "seq_cst").cmp("ne", 0), bad)
         with f.if_(turn.cmp("ugt", _SPINS)):
-            f.call("sched_yield")
+            f.call("nanosleep", f.address("nap"), f.null)
         loop.next(turn + 1)
     f.place(bad)
     routes.at(i64, STATUS).store(1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import frexp
 from typing import Any, cast
 
 from xdsl.dialects import arith as xarith
 from xdsl.dialects import math
 from xdsl.dialects.builtin import (
     IndexType,
+    f32,
     i1,
     i64,
 )
@@ -17,6 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirhlo.dialects import arith
 from mlirhlo.dialects.interned import integer64
 from mlirhlo.lowering.builder.base import BlockBuilder
+from mlirhlo.lowering.builder.byte_quotients import inverse_parts, is_byte
 from mlirhlo.lowering.builder.types import (
     EXACT,
     NO_OVERFLOW,
@@ -24,6 +27,10 @@ from mlirhlo.lowering.builder.types import (
     element_of,
     like,
 )
+from mlirhlo.lowering.target import current
+
+_MULTIPLIES = frozenset({"fma", "neon"})
+"""Features with an instruction for `x * y + z`."""
 
 
 class ArithmeticBuilder(BlockBuilder):
@@ -56,10 +63,16 @@ class ArithmeticBuilder(BlockBuilder):
         return self._float(xarith.MulfOp, (x, y))
 
     def divf(self, x: SSAValue, y: SSAValue, flags: xarith.FastMathFlagsAttr = EXACT) -> SSAValue:
-        """`x / y`; the product with `1 / y` where that is exact, of f32 and f64."""
-        inverse = self._inverses.get(y)
-        if inverse is not None:
-            return self.mulf(x, self.constant(inverse, y.type))
+        """`x / y`; by products where they are exact: with powers of two, of bytes as f32 with most constants."""
+        divisor = self._floats.get(y)
+        if divisor is not None:
+            if frexp(divisor)[0] == 0.5 and 2**-100 < divisor < 2**100:
+                return self.mulf(x, self.constant(1 / divisor, y.type))
+            if element_of(y.type) is f32 and _MULTIPLIES & current().features and is_byte(x):
+                parts = inverse_parts(divisor)
+                if parts is not None:
+                    high, low = (self.constant(part, y.type) for part in parts)
+                    return self.fma(x, high, self.mulf(x, low))
         return self._float(xarith.DivfOp, (x, y), flags)
 
     def negf(self, x: SSAValue) -> SSAValue:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import frexp
 from typing import Any, cast
 
 from xdsl.dialects import arith as xarith
@@ -40,8 +39,8 @@ class BlockBuilder:
         """Elements that are being emitted, each for the one before it."""
         self._constants: dict[tuple[str, int], SSAValue] = {}
         """By what Python writes, and the identity of their types, which live as long as they do."""
-        self._inverses: dict[SSAValue, float] = {}
-        """Of constants that are powers of two."""
+        self._floats: dict[SSAValue, float] = {}
+        """What constants of floats are."""
         self._tables: dict[tuple[tuple[float, ...], Attribute], SSAValue] = {}
         self._heads: list[Operation] = []
         """Ops at the head of the function."""
@@ -89,8 +88,8 @@ class BlockBuilder:
             self._heads.append(op)
             (found,) = op.results
             self._constants[key] = found
-            if isinstance(value, float) and frexp(value)[0] == 0.5 and 2**-100 < value < 2**100:
-                self._inverses[found] = 1 / value
+            if isinstance(value, float):
+                self._floats[found] = value
         return found
 
     def lanes(self, numbers: Sequence[float], type_: Attribute) -> SSAValue:

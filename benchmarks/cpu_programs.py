@@ -545,3 +545,9 @@ _add("real fft 19 x 37", jnp.fft.rfft, (150, 703), computes=True, tolerance=1e-3
 _add("fft 541", jnp.fft.fft, _complex(90, 541), computes=True, tolerance=1e-3)
 _add("fft 3 x 677", jnp.fft.fft, _complex(30, 2031), computes=True, tolerance=1e-3)
 _add("real fft 877", jnp.fft.rfft, (70, 877), computes=True, tolerance=1e-3)
+_add(
+    "bytes scaled to f32",
+    lambda x: x.astype(jnp.float32) / 255,
+    _integers(256, 5, 240, 240, 3, dtype="uint8"),
+    tolerance=0,
+)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlirhlo.interp.engine import Hook
     from mlirhlo.interp.registry import Meaning
     from mlirhlo.runtime.executable import Executable
+    from mlirhlo.runtime.partition import ClusteredExecutable
     from mlirhlo.runtime.sharded import ShardedExecutable
 
 __version__ = "0.1.0"
@@ -344,6 +345,17 @@ def compile(  # noqa: A001
     cached: bool = True,
     debug: bool = False,
     options: Mapping[str, object] | None = None,
+    clusters: bool,
+) -> Executable | ClusteredExecutable: ...
+@overload
+def compile(  # noqa: A001
+    module: Module | Source,
+    platform: str = "cpu",
+    *,
+    level: int = 2,
+    cached: bool = True,
+    debug: bool = False,
+    options: Mapping[str, object] | None = None,
     gpu: str = "",
     devices: int,
 ) -> ShardedExecutable: ...
@@ -357,11 +369,15 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     options: Mapping[str, object] | None = None,
     gpu: str = "",
     devices: int | None = None,
-) -> Executable | ShardedExecutable:
+    clusters: bool = False,
+) -> Executable | ShardedExecutable | ClusteredExecutable:
     """The module as machine code for this machine, called as the module is.
 
     With `devices` it runs on so many devices of this process, each on a thread of its own: a sharded module is
     partitioned, and takes and gives whole arrays.
+
+    With `clusters`, custom calls without machine code run between calls of the code around them, instead of
+    being called back in the middle of it (`ClusteredExecutable.parts`).
 
     With `platform="gpu"` it is PTX for the device that `gpu` names (`h100`, `sm_80`; H100 where it is empty),
     and runs on the simulator, which reports what kernels do wrong.
@@ -386,6 +402,8 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
         raise _wrong_type("options", "a dict of XLA's flags", options)
     if devices is not None and (not isinstance(devices, int) or devices < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _wrong_type("devices", "a number of devices", devices)
+    if clusters and devices is not None:
+        raise _wrong_type("devices", "left out with clusters", devices)
     made = module if isinstance(module, Module) else load(module)
     flags, program = flags_for(options), made.stablehlo
 
@@ -402,6 +420,10 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
         )
 
     try:
+        if clusters:
+            with ALONE:
+                from mlirhlo.runtime.partition import compile_clusters
+            return compile_clusters(made.static_op, compile_one)
         if devices is None:
             return compile_one(made.static_op)
         with ALONE:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from mlirhlo.integrations.tensorflow.clustered import ClusteredFunction, auto_cluster
+from mlirhlo.integrations.tensorflow.clustering.files import mark_for_compilation
 from mlirhlo.integrations.tensorflow.functions import (
     STAGES,
     JittedFunction,
@@ -22,4 +23,5 @@ from mlirhlo.integrations.tensorflow.keras import compile_model
 
 __all__ = [
     "STAGES", "ClusteredFunction", "JittedFunction", "Program", "auto_cluster", "compile_model", "jit", "load",
+    "mark_for_compilation",
 ]  # fmt: skip

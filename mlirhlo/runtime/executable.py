@@ -235,6 +235,10 @@ class Executable:
         ops = (site.op for site in self._plan.sites if site.op is not None)
         return frozenset(str(getattr(op, "custom_call_target", "")) for op in ops) - {""}
 
+    def checked(self, arguments: Sequence[object]) -> list[Value]:
+        """The arguments as values of the parameters. Raises `HloError` HLO0303."""
+        return [value for value, _ in self._slow.given(arguments)]
+
     @property
     def callbacks(self) -> Mapping[str, int]:
         """How often machine code called back into Python, by what had no code."""

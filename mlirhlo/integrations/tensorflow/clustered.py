@@ -14,6 +14,7 @@ from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import require
 from mlirhlo.integrations.tensorflow.clustering.compilable import must_be_constant
 from mlirhlo.integrations.tensorflow.clustering.dumps import dump
+from mlirhlo.integrations.tensorflow.clustering.files import ON
 from mlirhlo.integrations.tensorflow.clustering.flags import Flags, environment_flags, parse_flags
 from mlirhlo.integrations.tensorflow.clustering.graph import Graph, read_graph
 from mlirhlo.integrations.tensorflow.clustering.marking import Marking, mark
@@ -22,9 +23,6 @@ from mlirhlo.integrations.tensorflow.matching import parameters_for
 from mlirhlo.runtime.programs import platform_named
 
 LOG = logging.getLogger("mlirhlo.clustering")
-
-ON = Flags(auto_jit=2, cpu_global_jit=True)
-"""What `auto_cluster` starts from; TF_XLA_FLAGS goes over it."""
 
 
 def _tf() -> Any:

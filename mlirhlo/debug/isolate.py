@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,9 +23,9 @@ def candidates(module: HloModule) -> Iterator[Instruction]:
     as a whole (loops, branches, calls), but not the inside of fusions and reducers."""
     by_name = module.by_name()
     seen: set[str] = set()
-    ahead = [module.entry.computation_name]
+    ahead = deque([module.entry.computation_name])
     while ahead:
-        name = ahead.pop(0)
+        name = ahead.popleft()
         if name in seen:
             continue
         seen.add(name)

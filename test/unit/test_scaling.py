@@ -8,8 +8,8 @@ from __future__ import annotations
 import gc
 import itertools
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,9 @@ import scaling
 from program_shapes import SHAPES
 
 from mlirhlo.cli.analyses import render
-from mlirhlo.formats import load
+from mlirhlo.debug.cost import chip, estimate
+from mlirhlo.debug.diff import diff_modules
+from mlirhlo.formats import Loaded, load
 
 SIZES = (80, 160, 320, 640, 1280, 2560)
 """Twice as much takes twice the calls from one of these on: windows and bounds are full then."""
@@ -74,19 +76,27 @@ def test_mended(form: str, tool: str, tmp_path: Path) -> None:
     check(form, tool, tmp_path)
 
 
+WIDE = SHAPES["wide_parameter"](1600)
+COLLECTED: dict[str, Callable[[Loaded], object]] = {
+    **{name: partial(render, names=name, as_json=False) for name in scaling.ANALYSES},
+    "hlo-cost": lambda loaded: estimate(loaded.module, chip("epyc-2")),
+    "hlo-diff": lambda _: diff_modules(WIDE, WIDE),
+}
+
+
 @pytest.mark.one_case_in(4)
-@pytest.mark.parametrize("analysis", scaling.ANALYSES)
-def test_what_an_analysis_makes_is_not_walked_by_the_garbage_collector(analysis: str) -> None:
+@pytest.mark.parametrize("tool", COLLECTED)
+def test_what_a_tool_makes_is_not_walked_by_the_garbage_collector(tool: str) -> None:
     def collections() -> int:
         return sum(generation["collections"] for generation in gc.get_stats())
 
-    loaded = load(SHAPES["wide_parameter"](1600).encode(), name="wide.hlo")
-    render(loaded, analysis, as_json=False)  # with imports
+    loaded = load(WIDE.encode(), name="wide.hlo")
+    COLLECTED[tool](loaded)  # with imports
     threshold = gc.get_threshold()
     gc.set_threshold(100)
     try:
         before = collections()
-        render(loaded, analysis, as_json=False)
+        COLLECTED[tool](loaded)
         assert collections() - before <= 4  # one before it, others as it starts and ends
     finally:
         gc.set_threshold(*threshold)

@@ -18,6 +18,7 @@ from mlirhlo.debug.cost.schedule import Run, run_schedule
 from mlirhlo.debug.graph.costs import analyse_with_libraries
 from mlirhlo.debug.sources import source_line
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import printed_names
 from mlirhlo.dialects.hlo.ops import (
@@ -45,7 +46,8 @@ def estimate(module: ModuleOp, target: Chip) -> CostReport:
 
     Raises `HloError` for a module that is not whole.
     """
-    return _Estimate(module, target).report()
+    with paused_gc():
+        return _Estimate(module, target).report()
 
 
 class _Estimate:

@@ -6,7 +6,7 @@ names, numbers and orders of what does not depend on each other are no change; m
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from mlirhlo.debug.match import (
 )
 from mlirhlo.debug.trials.conditions import load_module
 from mlirhlo.debug.trials.texts import module_text
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HEADER_PREFIX, HloModule
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, without_layout
@@ -88,12 +89,14 @@ def diff_modules(
     before: str, after: str, names: tuple[str, str] = ("before.hlo", "after.hlo")
 ) -> ModuleDiff:
     """Compares the texts of two modules. Raises `HloError` for what cannot be read."""
-    modules = [load_module(text, name) for text, name in zip((before, after), names, strict=True)]
-    interner = Interner()
-    left, right = (_Side.of(module, interner) for module in modules)
-    found = match(left.structure, right.structure, thorough=True)
-    rows = tuple(_Differ(left, right, found).rows())
-    return ModuleDiff(tuple(_header(*modules)), rows, tuple(right.listing.computations))
+    with paused_gc():
+        texts = zip((before, after), names, strict=True)
+        modules = [load_module(text, name) for text, name in texts]
+        interner = Interner()
+        left, right = (_Side.of(module, interner) for module in modules)
+        found = match(left.structure, right.structure, thorough=True)
+        rows = tuple(_Differ(left, right, found).rows())
+        return ModuleDiff(tuple(_header(*modules)), rows, tuple(right.listing.computations))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +121,12 @@ class _Side:
             for op in c.instructions
         }
         ops = [by_name[listing.computations[row.computation], row.name] for row in listing.rows]
-        lines: dict[str, list[str]] = {}
+        lines = defaultdict[str, deque[str]](deque)  # a name may be one of many computations
         for line in text.splitlines():
             name, equals, rest = line.strip().removeprefix("ROOT ").partition(" = ")
             if equals and line.startswith(" "):
-                lines.setdefault(name.removeprefix("%"), []).append(rest)
-        texts = [f"%{row.name} = {lines[row.name].pop(0)}" for row in listing.rows]
+                lines[name.removeprefix("%")].append(rest)
+        texts = [f"%{row.name} = {lines[row.name].popleft()}" for row in listing.rows]
         return _Side(listing, Structure(listing, interner), ops, texts)
 
 
@@ -137,27 +140,30 @@ class _Differ:
             for row in found.rows
             if row.before is not None and row.after is not None
         }
+        self.taken = frozenset(found.computations.values())
 
     def rows(self) -> Iterator[InstructionDiff]:
         """Every instruction once, each removed one behind what stood before it."""
         removed: dict[int, list[Difference]] = {}
+        anchors = tuple(self._anchors())
         for row in self.match.rows:
             if row.kind is Kind.REMOVED:
-                removed.setdefault(self._anchor(row.before or 0), []).append(row)
+                removed.setdefault(anchors[row.before or 0], []).append(row)
         yield from map(self._one, removed.pop(-1, ()))
         for row in self.match.rows:
             if row.after is not None:
                 yield self._one(row)
                 yield from map(self._one, removed.pop(row.after, ()))
 
-    def _anchor(self, index: int) -> int:
-        """The row of the second module behind which a removed one is told; -1 for the start."""
-        computation = self.left.listing.rows[index].computation
-        while index > 0 and self.left.listing.rows[index - 1].computation == computation:
-            index -= 1
-            if index in self.partner:
-                return self.partner[index]
-        return -1
+    def _anchors(self) -> Iterator[int]:
+        """For each row of the first module the row of the second behind which it is told if it was removed: that of
+        the last one ahead of it in its computation that is in both; -1 for the start."""
+        computation, anchor = -1, -1
+        for index, row in enumerate(self.left.listing.rows):
+            if row.computation != computation:
+                computation, anchor = row.computation, -1
+            yield anchor
+            anchor = self.partner.get(index, anchor)
 
     def _one(self, row: Difference) -> InstructionDiff:
         left, right = self.left.listing, self.right.listing
@@ -216,8 +222,7 @@ class _Differ:
     def _calls(self, old: int, new: int) -> Iterator[Change]:
         """Called computations that are others: both are in both modules, and not as each other."""
         left, right = self.left.listing, self.right.listing
-        known = self.match.computations
-        taken = set(known.values())
+        known, taken = self.match.computations, self.taken
         for x, y in zip(left.rows[old].calls, right.rows[new].calls, strict=False):
             if known.get(x) != y and (x in known or y in taken):
                 yield Change("calls", f"%{left.computations[x]}", f"%{right.computations[y]}")

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     NoneAttr,
     TensorType,
-    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import (
@@ -29,6 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.interned import integers64
 
 ULP = "structured.ulp"
 """An attribute of quotients of floats in bodies: units in the last place that they may be off; 1/2 without it."""
@@ -85,7 +85,7 @@ def maps_attribute(maps: Iterable[AffineMap]) -> ArrayAttr[AffineMapAttr]:
 
 def ints_attribute(numbers: Iterable[int]) -> DenseArrayBase[Any]:
     """The attribute that holds `numbers`."""
-    return DenseArrayBase.from_list(i64, list(numbers))
+    return integers64(*numbers)
 
 
 def ints_of(attribute: Attribute | None) -> tuple[int, ...]:

@@ -12,17 +12,19 @@ from mlirhlo.dialects.hlo.ops import (
     ReduceWindowOp,
     RngBitGeneratorOp,
     ScanOp,
+    ScatterOp,
     SelectAndScatterOp,
     SortOp,
     TopkOp,
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.lowering.hlo_to_loops.words import in_words
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.structured.conversion import Computations
 
-FROM_STRUCTURED = (RngBitGeneratorOp, ScanOp, SelectAndScatterOp, SortOp, TopkOp)
+FROM_STRUCTURED = (RngBitGeneratorOp, ScanOp, ScatterOp, SelectAndScatterOp, SortOp, TopkOp)
 """Instructions, besides `reduce-window` where it is a scan; all others become loops by `hlo_to_loops`."""
 _NO_FORM = frozenset({"HLO0432", "HLO0790", "HLO0791"})
 
@@ -43,6 +45,7 @@ def kernel_from_structured(name: str, op: Instruction, computations: Computation
     from mlirhlo.lowering.loops import schedule_loops, to_loops
     from mlirhlo.lowering.structured import optimize_kernel, to_structured
 
+    op, computations = in_words(op, computations)
     try:
         kernel = to_structured(op, computations, name)
         optimize_kernel(kernel)

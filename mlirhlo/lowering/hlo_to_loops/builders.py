@@ -6,7 +6,6 @@ from mlirhlo.lowering.hlo_to_loops import (
     fft,
     lapack_routines,
     linear_algebra,
-    scatter,
     stochastic_convert,
     updates,
 )
@@ -15,4 +14,4 @@ from mlirhlo.lowering.hlo_to_loops.kernels import build_kernel, kernel_key
 
 __all__ = ["build_kernel", "kernel_key"]
 
-del contractions, fft, lapack_routines, linear_algebra, scatter, stochastic_convert, updates
+del contractions, fft, lapack_routines, linear_algebra, stochastic_convert, updates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from mlirhlo.dialects.hlo.ops import (
     PadOp,
     ReshapeOp,
     ReverseOp,
+    ScatterOp,
     SliceOp,
     TransposeOp,
     TupleOp,
@@ -32,7 +34,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import INDEX, FunctionBuilder, lanes_of
-from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits
+from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits, emits_parts
 from mlirhlo.lowering.hlo_to_loops.elements import (
     Value,
     physical_dimensions,
@@ -408,6 +410,24 @@ def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -
         return e.at(update, source)
     pairs = zip(e.at(update, source), e.at(operand, place), strict=True)
     return tuple(b.select(inside, x, y) for x, y in pairs)
+
+
+@emits("scatter")
+def _scatter(e: Elements, op: ScatterOp, place: Place) -> Value:
+    return _scattered(e, op, place)[0]
+
+
+@emits_parts("scatter")
+def _scattered(e: Elements, op: ScatterOp, place: Place) -> Sequence[Value]:
+    """The operands: there is nothing to scatter, or windows are larger than they are."""
+    count = len(op.inputs) // 2
+    sizes, updates = array(op.inputs[0]).dimensions, array(op.inputs[count + 1]).dimensions
+    skipped = {*op.inserted_window_dims, *op.input_batching_dims}
+    kept = [n for d, n in enumerate(sizes) if d not in skipped]
+    widths = [updates[d] for d in op.update_window_dims]
+    if 0 not in updates and all(m <= n for m, n in zip(widths, kept, strict=True)):
+        raise error("HLO0432", "`scatter` has no lowering to a loop over elements")
+    return [e.at(v, place) for v in op.inputs[:count]]
 
 
 @emits("gather")

@@ -36,7 +36,7 @@ from mlirhlo.dialects.interned import UNIT
 from mlirhlo.dialects.structured import IndexOp, KernelOp, MapOp, ReturnOp, StructuredOp, sizes_of
 from mlirhlo.dialects.structured.base import passes_through, yielded
 from mlirhlo.lowering.builder import NOALIAS, FunctionBuilder
-from mlirhlo.lowering.hlo_to_loops.array_kernel import flat
+from mlirhlo.lowering.hlo_to_loops.array_kernel import flat, start_as
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
@@ -141,13 +141,28 @@ class LoopKernel:
             raise no_loops(cast(Operation, result.owner), "what it gives is read again")
         return places.load(target.buffer, target.shape, target.indices(place))
 
+    def start_as(self, operand: SSAValue, result: SSAValue) -> None:
+        """The result begins as an operand of its shape: copied at once, unless both are one buffer, where buffers
+        have the same order."""
+        source, target = self._buffers.get(operand), self._own_buffer(result)
+        if isinstance(source, BlockArgument) and isinstance(target, BlockArgument):
+            start_as(self.b, source.index, target.index)
+            return
+        with self.nest(sizes_of(operand)) as place:
+            self.write(result, place, self.read(operand, place, Places(self.b, 0)))
+
     def row_major(self, result: SSAValue) -> SSAValue | None:
         """The buffer of a result as one dimension; None unless it has one, in row-major order."""
+        buffer = self._own_buffer(result)
+        return None if buffer is None else flat(self.b, buffer)
+
+    def _own_buffer(self, result: SSAValue) -> SSAValue | None:
+        """The only buffer of a result, where its elements stand as computed, in row-major order."""
         targets = self._targets[result]
-        rank = len(sizes_of(result))
-        if len(targets) != 1 or targets[0].order != tuple(range(rank)) or targets[0].bodies:
+        own = tuple(range(len(sizes_of(result))))
+        if len(targets) != 1 or targets[0].order != own or targets[0].bodies:
             return None
-        return flat(self.b, targets[0].buffer)
+        return targets[0].buffer
 
 
 def is_minor(value: SSAValue, dim: int) -> bool:

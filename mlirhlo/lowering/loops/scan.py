@@ -190,12 +190,12 @@ class _Scan:
         self, values: Sequence[SSAValue], at: Sequence[Coordinate], places: Places
     ) -> list[Value]:
         """Elements of arrays, in the types in which states are carried."""
-        found: list[Value] = []
+        elements: list[Value] = []
         for number, value in enumerate(values):
             element = array(value).element_type
             work = self.work[number] if self.opcodes is not None else element
-            found.append(convert(self.b, self.k.read(value, at, places), element, work))
-        return found
+            elements.append(convert(self.b, self.k.read(value, at, places), element, work))
+        return elements
 
     def write(
         self, number: int, at: Sequence[Coordinate], values: Sequence[Value], places: Places

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, i64
@@ -74,6 +75,7 @@ class Schedule(AnySchedule):
     """Of indices `i` of shared memory: `every`, `count` and `unit`; `i` is xored with `i / every % count * unit`."""
 
 
+@lru_cache(1 << 10)
 def _written(value: str | int | tuple[int, ...]) -> Attribute:
     if isinstance(value, str):
         return StringAttr(value)

@@ -109,10 +109,14 @@ def convert_gather(kernel: Kernel, op: GatherOp) -> Sequence[SSAValue]:
 
 @converts("scatter")
 def convert_scatter(kernel: Kernel, op: ScatterOp) -> Sequence[SSAValue]:
-    """A scatter; every target is in the memory order of the first, every update likewise."""
+    """A scatter; every target is in the memory order of the first, every update likewise, unless that would change
+    the order of windows."""
     count = len(op.inputs) // 2
     first = static_shape(op.input_shapes[0])
     update = static_shape(op.input_shapes[count + 1])
+    outside = [dim for dim in physical_order(update) if dim not in op.update_window_dims]
+    if outside != sorted(outside):
+        update = ArrayShape(update.element_type, update.dimensions)
     targets = [kernel.as_laid_out(value, first) for value in op.inputs[:count]]
     offsets, batch, widths = _written_indices(op, first, update)
     indexed = op.scatter_dims_to_operand_dims

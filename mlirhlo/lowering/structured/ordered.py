@@ -116,16 +116,16 @@ def _elements(
     computation = kernel.computations[name]
     values: dict[SSAValue, Sequence[SSAValue]] = {}
     for inner in computation.instructions:
-        given = [values[value][0] for value in inner.inputs]
+        operands = [values[value][0] for value in inner.inputs]
         if isinstance(inner, ParameterOp):
-            given = [arguments[inner.parameter_number]]
+            operands = [arguments[inner.parameter_number]]
         elif isinstance(inner, GetTupleElementOp):
-            given = [values[inner.operand][inner.index]]
+            operands = [values[inner.operand][inner.index]]
         elif isinstance(inner, FusionOp):
-            given = _elements(kernel, op, inner.calls, given, body, sizes)
+            operands = _elements(kernel, op, inner.calls, operands, body, sizes)
         elif not isinstance(inner, TupleOp):
-            given = [_element(op, inner, body, given, sizes)]
-        values[inner.output] = given
+            operands = [_element(op, inner, body, operands, sizes)]
+        values[inner.output] = operands
     return values[computation.root.output]
 
 
@@ -133,7 +133,7 @@ def _element(
     op: ScanOp,
     inner: Instruction,
     body: Body,
-    given: Sequence[SSAValue],
+    operands: Sequence[SSAValue],
     sizes: tuple[int, ...],
 ) -> SSAValue:
     shape = inner.shape
@@ -144,8 +144,8 @@ def _element(
         if literal is not None and not cast(ArrayShape, literal.shape).dimensions:
             return body.literal(literal)
     elif inner.opcode.elementwise:
-        return elementwise(body, inner, given)
+        return elementwise(body, inner, operands)
     elif inner.opcode.name == "broadcast":
         if not cast(ArrayShape, shape_of(inner.inputs[0].type)).dimensions:
-            return given[0]
+            return operands[0]
     raise no_form(op, f"`{inner.opcode.name}` in it does not work element by element")

@@ -158,6 +158,59 @@ def test_scans(dim: int, kind: str, lanes: int, chunk: int, reverse: str) -> Non
     agree(scheduled(later, kind, lanes, chunk))
 
 
+SCATTER = """!a = tensor<6x{n}xi32>
+!u = tensor<40x{n}xi32>
+structured.kernel @kernel(%x: !a, %i: tensor<40xi32>, %u: !u) -> !a {{
+  %r = structured.scatter targets({x} : !a) indices(%i : tensor<40xi32>) maps [affine_map<(d0, d1) -> (d0)>]
+      updates(%u : !u) dimensions [0] limits [5] offsets affine_map<(d0, d1) -> (0, d1)> sorted
+      -> !a {{
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %d = hlo.subtract %a, %b : tensor<i32>
+    %c = hlo.multiply %d, %b : tensor<i32>
+    structured.yield %c : tensor<i32>
+  }}
+  structured.return %r : !a
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("n", "kind", "lanes", "chunk"),
+    [
+        (24, "windows", 8, 8),
+        (24, "windows", 0, 24),
+        (21, "windows", 16, 7),
+        (21, "runs", 4, 21),
+        (9, "windows", 16, 9),
+    ],
+)
+@pytest.mark.parametrize("target", ["%x", "%n"])
+def test_scatters(n: int, kind: str, lanes: int, chunk: int, target: str) -> None:
+    """Into an operand, and into a map of one."""
+    text = SCATTER.format(n=n, x=target)
+    negated = """{
+  %n = structured.map ins(%x : !a) maps [affine_map<(d0, d1) -> (d0, d1)>] -> !a {
+  ^bb0(%e: tensor<i32>):
+    %g = hlo.negate %e : tensor<i32>
+    structured.yield %g : tensor<i32>
+  }"""
+    if target == "%n":
+        text = text.replace("{", negated, 1)
+    agree(scheduled(text, kind, lanes, chunk), threads=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lanes", "chunk", "reason"),
+    [
+        ("windows", 8, 7, "equal parts of 24 columns"),
+        ("windows", 0, 8, "no index moves"),
+        ("runs", 8, 8, "runs need one sorted index"),
+    ],
+)
+def test_schedules_that_scatters_refuse(kind: str, lanes: int, chunk: int, reason: str) -> None:
+    with pytest.raises(HloError, match=reason):
+        loops_of(scheduled(SCATTER.format(n=24, x="%x"), kind, lanes, chunk))
+
+
 TURNED = """structured.kernel @kernel(%x: tensor<6x8xf32>) -> (tensor<6x8xf32>, tensor<8x6xf32>) {
   %t = structured.map ins(%x : tensor<6x8xf32>) maps [affine_map<(d0, d1) -> (d1, d0)>] -> tensor<8x6xf32> {
   ^bb0(%a: tensor<f32>):

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 import mlirhlo
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.interp.fake_data import make_fake_arguments
+from mlirhlo.interp.structured import run_kernel
 from mlirhlo.lowering import target
 from mlirhlo.lowering.cpu.compiler import lower
+from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.lowering.structured import to_structured
 
 pytest.importorskip("llvmlite")
 
@@ -314,3 +318,25 @@ def test_sorted_elements(type_: str) -> None:
     for low, high in ((0, 6), (-4, 9), (-4, 0)):
         indices = np.sort(np.random.default_rng(high).integers(low, high, (5, 30)), 1).astype("i4")
         agree(text, x, indices, u)
+
+
+@pytest.mark.parametrize("layout", ["{2,1,0}", "{2,0,1}", "{1,0,2}", "{0,1,2}"])
+def test_updates_combine_in_order_whatever_their_layout(layout: str) -> None:
+    """Windows of two dimensions of start indices, which often meet."""
+    how = (
+        "update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+        "index_vector_dim=2"
+    )
+    text = ODD.replace("T[]", "s32[]") + (
+        f"ENTRY e {{ o = s32[4,7] parameter(0)\n i = s32[5,9] parameter(1)\n"
+        f" u = s32[5,9,7]{layout} parameter(2)\n"
+        f" ROOT r = s32[4,7] scatter(o, i, u), {how}, to_apply=odd }}\n"
+    )
+    rng = np.random.default_rng(0)
+    o, i, u = (rng.integers(0, 4, n).astype(np.int32) for n in ((4, 7), (5, 9), (5, 9, 7)))
+    module = mlirhlo.parse(text)
+    root = module.hlo.entry.root
+    kernel = to_structured(root, module.hlo.by_name(), "kernel")
+    (shape,) = (x for x in root.input_shapes if isinstance(x, ArrayShape) and x.rank == 3)
+    (actual,) = run_kernel(kernel, [o, i, u.transpose(physical_order(shape))])
+    np.testing.assert_array_equal(actual, module(o, i, u))

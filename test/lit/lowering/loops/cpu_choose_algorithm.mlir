@@ -116,3 +116,35 @@ structured.kernel @line(%x: tensor<8x64xf32>, %z: tensor<8xf32>) -> (tensor<8x64
   }
   structured.return %r, %l : tensor<8x64xf32>, tensor<8xf32>
 }
+
+// Sorted indices keep small windows in registers.
+// CHECK-LABEL: @rows
+// CHECK: kind = "windows"}
+// CHECK-LABEL: @sorted_rows
+// CHECK: kind = "runs"}
+// CHECK-LABEL: @long_sorted_rows
+// CHECK: kind = "windows"}
+structured.kernel @rows(%x: tensor<100x16xf32>, %i: tensor<5000xi32>, %u: tensor<5000x16xf32>) -> tensor<100x16xf32> {
+  %r = structured.scatter targets(%x : tensor<100x16xf32>) indices(%i : tensor<5000xi32>) maps [affine_map<(d0, d1) -> (d0)>] updates(%u : tensor<5000x16xf32>) dimensions [0] limits [99] offsets affine_map<(d0, d1) -> (0, d1)> -> tensor<100x16xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<100x16xf32>
+}
+structured.kernel @sorted_rows(%x: tensor<100x16xf32>, %i: tensor<5000xi32>, %u: tensor<5000x16xf32>) -> tensor<100x16xf32> {
+  %r = structured.scatter targets(%x : tensor<100x16xf32>) indices(%i : tensor<5000xi32>) maps [affine_map<(d0, d1) -> (d0)>] updates(%u : tensor<5000x16xf32>) dimensions [0] limits [99] offsets affine_map<(d0, d1) -> (0, d1)> sorted -> tensor<100x16xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<100x16xf32>
+}
+structured.kernel @long_sorted_rows(%x: tensor<100x256xf32>, %i: tensor<5000xi32>, %u: tensor<5000x256xf32>) -> tensor<100x256xf32> {
+  %r = structured.scatter targets(%x : tensor<100x256xf32>) indices(%i : tensor<5000xi32>) maps [affine_map<(d0, d1) -> (d0)>] updates(%u : tensor<5000x256xf32>) dimensions [0] limits [99] offsets affine_map<(d0, d1) -> (0, d1)> sorted -> tensor<100x256xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<100x256xf32>
+}

@@ -71,3 +71,27 @@ structured.kernel @down(%x: tensor<8x64xf32>, %z: tensor<64xf32>) -> (tensor<8x6
   }
   structured.return %r, %l : tensor<8x64xf32>, tensor<64xf32>
 }
+
+// Columns that no index moves, 64 of them at least.
+// CHECK-LABEL: @columns
+// CHECK: {kind = "windows", lanes = 16 : i64, chunk = 64 : i64}
+// CHUNK-LABEL: @columns
+// CHUNK: {kind = "windows", lanes = 16 : i64, chunk = 32 : i64}
+// CHECK-LABEL: @few_columns
+// CHECK: {kind = "windows", lanes = 16 : i64, chunk = 96 : i64}
+structured.kernel @columns(%x: tensor<100x256xf32>, %i: tensor<5000xi32>, %u: tensor<5000x256xf32>) -> tensor<100x256xf32> {
+  %r = structured.scatter targets(%x : tensor<100x256xf32>) indices(%i : tensor<5000xi32>) maps [affine_map<(d0, d1) -> (d0)>] updates(%u : tensor<5000x256xf32>) dimensions [0] limits [99] offsets affine_map<(d0, d1) -> (0, d1)> {structured.schedule = {kind = "windows", lanes = 16 : i64}} -> tensor<100x256xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<100x256xf32>
+}
+structured.kernel @few_columns(%x: tensor<100x96xf32>, %i: tensor<5000xi32>, %u: tensor<5000x96xf32>) -> tensor<100x96xf32> {
+  %r = structured.scatter targets(%x : tensor<100x96xf32>) indices(%i : tensor<5000xi32>) maps [affine_map<(d0, d1) -> (d0)>] updates(%u : tensor<5000x96xf32>) dimensions [0] limits [99] offsets affine_map<(d0, d1) -> (0, d1)> {structured.schedule = {kind = "windows", lanes = 16 : i64}} -> tensor<100x96xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<100x96xf32>
+}

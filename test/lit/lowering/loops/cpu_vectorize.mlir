@@ -92,3 +92,16 @@ structured.kernel @down(%x: tensor<8x64xf32>, %z: tensor<64xf32>) -> (tensor<8x6
   }
   structured.return %r, %l : tensor<8x64xf32>, tensor<64xf32>
 }
+
+// CHECK-LABEL: @updates
+// CHECK: {kind = "windows", lanes = 16 : i64}
+// EIGHT-LABEL: @updates
+// EIGHT: {kind = "windows", lanes = 8 : i64}
+structured.kernel @updates(%x: tensor<100x16xf32>, %i: tensor<5000xi32>, %u: tensor<5000x16xf32>) -> tensor<100x16xf32> {
+  %r = structured.scatter targets(%x : tensor<100x16xf32>) indices(%i : tensor<5000xi32>) maps [affine_map<(d0, d1) -> (d0)>] updates(%u : tensor<5000x16xf32>) dimensions [0] limits [99] offsets affine_map<(d0, d1) -> (0, d1)> {structured.schedule = {kind = "windows"}} -> tensor<100x16xf32> {
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = hlo.add %a, %b : tensor<f32>
+    structured.yield %c : tensor<f32>
+  }
+  structured.return %r : tensor<100x16xf32>
+}

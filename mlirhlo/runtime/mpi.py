@@ -94,7 +94,7 @@ class Ranks:
         process = ctypes.CDLL(mpi.__file__)
         outside = {
             mpi_ir.TEST: _address(process.MPI_Testall),
-            "nanosleep": _address(ctypes.CDLL(None).nanosleep),
+            **{name: _address(getattr(ctypes.CDLL(None), name)) for name in ("nanosleep", "prctl")},
             **{mpi_ir.LOCAL[name]: at for name, at in meetings.local_functions().items()},
         }
         names = [*mpi_ir.LOCAL, *mpi_ir.VARIABLES]

@@ -184,8 +184,8 @@ class _Pair(TypedAttribute):
     label: StringAttr
     type: IntegerType = param_def(EqAttrConstraint(i32))
 
-    @classmethod
-    def parse_with_type(cls, parser: AttrParser, type: Attribute) -> TypedAttribute:
+    @staticmethod
+    def parse_with_type(parser: AttrParser, type: Attribute) -> TypedAttribute:
         raise NotImplementedError
 
     def print_without_type(self, printer: Printer) -> None:

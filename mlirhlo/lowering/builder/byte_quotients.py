@@ -10,7 +10,7 @@ import functools
 from math import frexp, ldexp
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder.types import element_of
@@ -34,8 +34,7 @@ def is_byte(x: SSAValue) -> bool:
     number = source.input
     if isinstance(wide := number.owner, arith.ExtUIOp | arith.ExtSIOp):
         number = wide.input
-    type_ = element_of(number.type)
-    return isinstance(type_, IntegerType) and type_.width.data == 8
+    return element_of(number.type) == i8
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,7 +13,8 @@ from mlirhlo.dialects.hlo.ops import (
     SliceOp,
     TransposeOp,
 )
-from mlirhlo.dialects.hlo.ops.base import OP_CLASSES
+from mlirhlo.dialects.hlo.ops.base import classes_of
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -141,21 +142,11 @@ def movement_of_scalar_broadcast(op: Instruction, rewriter: Rewriter) -> None:
     _scalar_user(op, rewriter)
 
 
-ELEMENTWISE = frozenset(
-    {
-        *("abs", "add", "and", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine"),
-        *("divide", "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite"),
-        *("log", "log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate", "not"),
-        *("or", "popcnt", "power", "real", "reduce-precision", "remainder", "round-nearest-afz"),
-        *("round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic"),
-        *("shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor", "atan2"),
-        "count-leading-zeros",
-    }
-)
+ELEMENTWISE = classes_of(lambda row: row.elementwise and row.movement is not Movement.COPY)
 
 
 @rule(
-    *(OP_CLASSES[name] for name in sorted(ELEMENTWISE)),
+    *sorted(ELEMENTWISE, key=lambda cls: cls.name),
     needs=("enable_sink_broadcast",),
     reads=(BroadcastOp,),
 )

@@ -250,7 +250,6 @@ def reduce_of_negate(op: ReduceOp, rewriter: Rewriter) -> None:
 
 _MOST_READERS = 64
 """Of an array, among which one that computes the same is looked for."""
-_REGROUPED = (AddOp, MultiplyOp, AndOp, OrOp)
 
 
 @rule(ReduceOp, needs=LI, contract="rounding", reads=(ReduceOp,))
@@ -265,7 +264,11 @@ def reduce_of_reduce(op: ReduceOp, rewriter: Rewriter) -> None:
         return
     if op.to_apply != inner.to_apply:
         cls = reducer(op.to_apply, rewriter)
-        if cls not in _REGROUPED or cls is not reducer(inner.to_apply, rewriter):
+        if (
+            cls is None
+            or cls.opcode.identity is None
+            or cls is not reducer(inner.to_apply, rewriter)
+        ):
             return
     source = array(inner.inputs[0])
     kept = [d for d in range(source.rank) if d not in inner.dimensions]
@@ -361,7 +364,7 @@ def reduce_of_scalar_broadcast(op: ReduceOp, rewriter: Rewriter) -> None:
     if array(spread).is_dynamic or not array(spread).element_count:
         return
     cls = reducer(op.to_apply, rewriter)
-    if cls in (MaximumOp, MinimumOp, AndOp, OrOp):
+    if cls is not None and cls.opcode.idempotent:
         b = Builder(op, rewriter)
         b.like(cls, spread.operand, op.inputs[1])
         b.done()

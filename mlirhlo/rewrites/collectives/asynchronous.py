@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.dialects.hlo.table import OPCODES, STARTED, opcodes
 from mlirhlo.dialects.quick import erase, insert_before, readers_of, replace
 from mlirhlo.rewrites.algsimp.common import own_properties
 from mlirhlo.rewrites.collectives.common import Surroundings
@@ -22,9 +23,14 @@ from mlirhlo.rewrites.computations import add_computation
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
-_OWN_PAIRS = ("all-reduce", "all-gather", "collective-permute")
+_OWN_PAIRS = tuple(start.removesuffix("-start") for start in STARTED if OPCODES[start].collective)
 """Opcodes that have a start and a done of their own."""
-_OTHERS = ("all-to-all", "collective-broadcast", "ragged-all-to-all", "reduce-scatter")
+_OTHERS = tuple(
+    sorted(
+        opcodes(lambda row: row.communicates and not (row.is_asynchronous or row.newer))
+        - {*_OWN_PAIRS}
+    )
+)
 _STARTS: Mapping[str, str] = {f"{name}-start": name for name in _OWN_PAIRS}
 
 

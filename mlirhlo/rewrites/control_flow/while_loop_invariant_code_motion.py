@@ -25,6 +25,7 @@ from mlirhlo.dialects.hlo.ops import (
     WhileOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.quick import read_instead, replace
 from mlirhlo.rewrites.cloning import clone_computation, clone_instruction
 from mlirhlo.rewrites.control_flow.flatten_call_graph import unshare
@@ -40,22 +41,12 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
 
-_FREE = frozenset({"bitcast", "broadcast", "constant", "iota", "reshape", "transpose"})
+_FREE = opcodes(lambda row: row.is_index_map)
 """Opcodes that are hoisted only with a user."""
 
-_NEVER = frozenset(
-    {
-        "after-all",
-        "domain",
-        "get-tuple-element",
-        "parameter",
-        "partition-id",
-        "replica-id",
-        "rng",
-        "rng-get-and-update-state",
-        "tuple",
-    }
-)
+_NEVER = opcodes(lambda row: row.names_device or row.varies or (row.free and not row.forwards)) - {
+    "constant"
+} | {"domain"}
 
 
 @dataclass(frozen=True)

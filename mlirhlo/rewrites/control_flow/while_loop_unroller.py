@@ -11,24 +11,15 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConstantOp, ParameterOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 from mlirhlo.rewrites.simplify.dce import DcePass
 
-_CHEAP = frozenset(
-    {
-        "bitcast",
-        "broadcast",
-        "concatenate",
-        "dynamic-slice",
-        "get-tuple-element",
-        "iota",
-        "reshape",
-        "slice",
-        "tuple",
-    }
+_CHEAP = opcodes(
+    lambda row: row.is_index_map or row.free or row.movement in (Movement.SLICE, Movement.JOIN)
 )
 """Opcodes besides elementwise ones that may stand in an unrolled body."""
 

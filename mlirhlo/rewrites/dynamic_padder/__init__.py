@@ -13,14 +13,13 @@ from mlirhlo.dialects.hlo.ops import (
     CallOp,
     ComputationOp,
     ConditionalOp,
-    DynamicReshapeOp,
-    GetDimensionSizeOp,
     Instruction,
     ParameterOp,
-    SetDimensionSizeOp,
     WhileOp,
 )
+from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.algsimp.common import own_properties
@@ -40,11 +39,11 @@ from mlirhlo.rewrites.rules import inherit
 
 FAMILIES = (control, folding, movement, places)
 """The modules whose functions `HANDLERS` holds, by opcode."""
-_PLACES_STAY = frozenset(
-    {"all-reduce", "collective-broadcast", "collective-permute", "copy", "map", "reduce-precision"}
+_PLACES_STAY = {"map"} | opcodes(
+    lambda row: row.communicates and not (row.splits_groups or row.is_asynchronous)
 )
 """Opcodes that, beside element-wise ones, give each place what one place of the operand gives."""
-_ABOUT_SIZES = (DynamicReshapeOp, GetDimensionSizeOp, SetDimensionSizeOp)
+_ABOUT_SIZES = tuple(classes_of(lambda row: row.about_sizes))
 
 
 @dataclass(frozen=True)

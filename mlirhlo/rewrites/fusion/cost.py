@@ -6,7 +6,7 @@ They are those of a core with 64-byte vectors; decisions need their ratios, not 
 from __future__ import annotations
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
-from mlirhlo.dialects.hlo.table import OPCODES, PLAIN_NS
+from mlirhlo.dialects.hlo.table import OPCODES, PLAIN_NS, opcodes
 
 BYTE_TIME = 0.05
 """To read or write a byte of an array that fits no cache."""
@@ -46,7 +46,7 @@ SMALLEST_SHARED_BYTES = 4096
 SEARCH_LIMIT = 96
 """Kernels looked at to show that fusing two closes no cycle."""
 
-_TRIGONOMETRIC = frozenset({"cosine", "sine", "tan"})
+_TRIGONOMETRIC = opcodes(lambda row: row.work == "trigonometric" and row.arity == 1)
 """Functions with another way for huge arguments, behind a branch."""
 
 EXPENSIVE = frozenset(name for name, row in OPCODES.items() if row.element_ns > 0.25)

@@ -20,9 +20,10 @@ from mlirhlo.dialects.hlo.ops import (
     ReduceOp,
     ReshapeOp,
 )
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, Instruction
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, Instruction, classes_of
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import OPCODES, Movement
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.control_flow.defuser import is_taken_by_parts
 from mlirhlo.rewrites.fusion.cost import CHAIN_LIMIT, EXPENSIVE, MOVE_CODE, code_size, element_time
@@ -61,33 +62,47 @@ class Role(Enum):
 FREE = (Role.CONSTANT, Role.IOTA, Role.BROADCAST, Role.VIEW)
 """What costs nothing to compute once more; not a set, since members of an `Enum` are slow to hash."""
 
+_MOVEMENTS: Mapping[Movement | None, Role] = {
+    Movement.BROADCAST: Role.BROADCAST,
+    Movement.GATHER: Role.MOVE,
+    Movement.JOIN: Role.MOVE,
+    Movement.PERMUTE: Role.MOVE,
+    Movement.SLICE: Role.MOVE,
+    Movement.UPDATE: Role.UPDATE,
+}
+
 _ROLES: Mapping[str, Role] = {
-    "broadcast": Role.BROADCAST,
-    "concatenate": Role.MOVE,
+    name: role
+    for name, row in OPCODES.items()
+    if (role := _MOVEMENTS.get(row.movement)) is not None
+} | {
+    "iota": Role.IOTA,
+    "reduce": Role.REDUCE,
     "convolution": Role.PRODUCT,
     "dot": Role.PRODUCT,
-    "dynamic-slice": Role.MOVE,
-    "dynamic-update-slice": Role.UPDATE,
-    "gather": Role.MOVE,
-    "iota": Role.IOTA,
-    "pad": Role.MOVE,
-    "reduce": Role.REDUCE,
-    "reverse": Role.MOVE,
-    "slice": Role.MOVE,
-    "transpose": Role.MOVE,
 }
 
 
-_PRODUCTS = frozenset(OP_CLASSES[name] for name, role in _ROLES.items() if role is Role.PRODUCT)
+def classes_in(*roles: Role) -> frozenset[type[Instruction]]:
+    """Classes of what has one of these roles, by their opcodes."""
+    return frozenset(OP_CLASSES[name] for name, role in _ROLES.items() if role in roles)
 
-_MOVED = frozenset(OP_CLASSES[name] for name in ("bitcast", "reshape", "slice", "transpose"))
+
+_PRODUCTS = classes_in(Role.PRODUCT)
+
+_MOVED = classes_of(
+    lambda row: (
+        row.is_index_map
+        and row.movement not in (Movement.BROADCAST, None)
+        and row.name != "reverse"
+    )
+) | {BitcastOp}
 """Classes of what a dot may read in the place of its operand."""
 
-INNER = frozenset(
-    cls
-    for name, cls in OP_CLASSES.items()
-    if cls.opcode.elementwise
-    or name in {*_ROLES, "bitcast", "bitcast-convert", "constant", "reshape"}
+INNER = classes_of(
+    lambda row: (
+        row.elementwise or row.is_index_map or row.name in _ROLES or row.name == "bitcast-convert"
+    )
 )
 """Classes of which some instructions may be inside a fusion."""
 

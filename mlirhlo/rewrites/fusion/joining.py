@@ -10,6 +10,7 @@ from math import prod
 from typing import cast
 
 from mlirhlo.dialects.hlo.ops import ConcatenateOp, GatherOp
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.rewrites.fusion import cost
 from mlirhlo.rewrites.fusion.choosing import chosen_product
 from mlirhlo.rewrites.fusion.edges import MOST_REGIONS, Edges
@@ -69,7 +70,9 @@ class Admission:
     """Places of the members so far, where the form changes them."""
 
 
-_ONLY_AS_OUTPUT = frozenset({"concatenate", "copy", "pad", "reverse", "transpose"})
+_ONLY_AS_OUTPUT = opcodes(
+    lambda row: row.movement in (Movement.COPY, Movement.JOIN, Movement.PERMUTE)
+)
 """Moves that are computed with others only as the last step: there are fast kernels for that."""
 
 _MOST_PIECES = 8

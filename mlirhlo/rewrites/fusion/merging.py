@@ -24,12 +24,13 @@ from mlirhlo.dialects.hlo.ops import (
     ReturnOp,
     TupleOp,
 )
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, classes_of
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.fusion import cost
-from mlirhlo.rewrites.fusion.graph import INNER
+from mlirhlo.rewrites.fusion.graph import INNER, Role, classes_in
 from mlirhlo.rewrites.fusion.own_parts import FREE_CLASSES, is_written_first, space_of
 from mlirhlo.rewrites.fusion.siblings import MOST_READERS
 from mlirhlo.rewrites.fusion.spaces import Fold, FoldKind, reduce_fold
@@ -37,16 +38,13 @@ from mlirhlo.rewrites.fusion.spaces import Fold, FoldKind, reduce_fold
 _SEARCH_LIMIT = cost.SEARCH_LIMIT * 3 // 4
 """Kernels that are looked at; fewer than planning looks at, which counts parts of them too."""
 
-_MOVES = frozenset(
-    OP_CLASSES[n]
-    for n in ("concatenate", "dynamic-slice", "gather", "pad", "reverse", "slice", "transpose")
-)
-_KERNELS = frozenset(OP_CLASSES[n] for n in ("convolution", "dot", "dynamic-update-slice"))
+_MOVES = classes_in(Role.MOVE)
+_KERNELS = classes_in(Role.PRODUCT, Role.UPDATE)
 """Classes that make a kernel in which nothing is one more output."""
 _READERS = frozenset({*(INNER - _KERNELS - _MOVES), FusionOp})
-_PRODUCERS = (_READERS - FREE_CLASSES) | {
-    OP_CLASSES[n] for n in ("dynamic-slice", "gather", "slice")
-}
+_PRODUCERS = (_READERS - FREE_CLASSES) | classes_of(
+    lambda row: row.movement in (Movement.SLICE, Movement.GATHER)
+)
 
 
 @dataclass(slots=True)

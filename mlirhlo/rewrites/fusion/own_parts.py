@@ -6,7 +6,7 @@ from typing import TypeAlias, cast
 
 from mlirhlo.dialects.hlo.module import holder
 from mlirhlo.dialects.hlo.ops import ConstantOp, Instruction, ParameterOp, ReduceOp, TupleOp
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, classes_of
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
@@ -16,9 +16,7 @@ from mlirhlo.rewrites.fusion.spaces import FoldKind, major_to_minor, reduce_fold
 Space: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]]"
 """Dimensions, and their order in memory: equal for arrays that are walked alike."""
 
-FREE_CLASSES = frozenset(
-    OP_CLASSES[n] for n in ("bitcast", "broadcast", "constant", "iota", "reshape")
-)
+FREE_CLASSES = classes_of(lambda row: row.is_trivial)
 """Classes of what costs nothing to compute once more: never one more output of a kernel."""
 
 _ELEMENTWISE = frozenset(cls for cls in OP_CLASSES.values() if cls.opcode.elementwise)

@@ -19,6 +19,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import Calls, opcodes
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.op_classes import make_classes
@@ -36,7 +37,7 @@ Handler: TypeAlias = "Callable[[Instruction, Scope], Tree]"
 HANDLERS: dict[str, Handler] = {}
 """How each opcode converts."""
 
-_CALLING_FUNCTIONS = frozenset({"call", "fusion", "custom-call"})
+_CALLING_FUNCTIONS = opcodes(lambda row: row.calls in (Calls.FUSED, Calls.TARGET)) | {"call"}
 """Opcodes whose called computations become functions; so do those of opcodes without a handler."""
 
 CLASSES = {**OP_CLASSES, **make_classes(CHLO_ROWS.values())}

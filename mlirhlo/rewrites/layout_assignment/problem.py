@@ -20,10 +20,10 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves, subshape
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, HANDS_ON
 from mlirhlo.rewrites.layout_assignment import moves
 from mlirhlo.rewrites.layout_assignment.moves import Order
 from mlirhlo.rewrites.layout_assignment.relations import (
-    FORWARDS,
     Hint,
     Move,
     Pin,
@@ -91,7 +91,7 @@ class Problem:
         for computation in work:  # grows while it is walked
             problem.run.append(computation)
             for op in instruction_list(computation):
-                if isinstance(op, (WhileOp, CallOp, ConditionalOp)):
+                if op.opcode.name in CONTROL_FLOW:
                     work += [computations[name] for name in op.called_computations]
                 if isinstance(op, WhileOp):
                     callers |= dict.fromkeys(op.called_computations, op)
@@ -155,7 +155,7 @@ class Problem:
         """Says which unknown each part of a result has; operands come first."""
         name = op.opcode.name
         shape = op.shape
-        if type(shape) is ArrayShape and loop is None and name not in FORWARDS:
+        if type(shape) is ArrayShape and loop is None and name not in HANDS_ON:
             self._unknowns[op, ()] = _Unknown((op, ()), shape.byte_size)  # as most are
             return
         one: dict[int, _Unknown] = {}
@@ -167,7 +167,7 @@ class Problem:
                 known = _operand(op, index[0], index[1:])
             elif isinstance(op, GetTupleElementOp):
                 known = _operand(op, 0, (op.index, *index))
-            elif name in FORWARDS:
+            elif name in HANDS_ON:
                 known = _operand(op, 0, index)
             elif name == "parameter" and loop is not None:
                 known = (loop, index)

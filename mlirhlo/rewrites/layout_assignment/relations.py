@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.attributes.base import bool_of
 from mlirhlo.dialects.hlo.ops import BroadcastOp, CustomCallOp, ReduceOp, TransposeOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, subshape
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, HANDS_ON, Calls, Layouts, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.layout_assignment import moves
 from mlirhlo.rewrites.layout_assignment.moves import Order
@@ -22,69 +23,18 @@ from mlirhlo.rewrites.layout_assignment.moves import Order
 ShapeIndex: TypeAlias = tuple[int, ...]
 Move: TypeAlias = Callable[[Order], Order | None]
 
-FORWARDS = frozenset(
-    {
-        "tuple",
-        "get-tuple-element",
-        "opt-barrier",
-        "optimization-barrier",
-        "domain",
-        "add-dependency",
-    }
-)
-"""Opcodes whose result is, in parts, what their operands are."""
 
-CALLS = frozenset({"call", "conditional", "while"})
-"""Opcodes that hand values to computations whose layouts are assigned too."""
+_KEEPING = opcodes(lambda row: row.elementwise or row.layouts is Layouts.ALIKE)
+"""Opcodes whose operands and results of one rank are laid out alike."""
 
-_KEEPING = frozenset(
-    {
-        "all-gather",
-        "all-reduce",
-        "all-to-all",
-        "bitcast-convert",
-        "cholesky",
-        "collective-broadcast",
-        "collective-permute",
-        "concatenate",
-        "dynamic-slice",
-        "dynamic-update-slice",
-        "fft",
-        "map",
-        "pad",
-        "reduce-scatter",
-        "reduce-window",
-        "reverse",
-        "scan",
-        "scatter",
-        "select-and-scatter",
-        "set-dimension-size",
-        "slice",
-        "sort",
-        "triangular-solve",
-    }
-)
-"""Opcodes, beside the element-wise ones, whose operands and results of one rank are laid out alike."""
-
-_ONE_LAYOUT = frozenset({"reduce", "reduce-window", "scan", "scatter", "sort"})
+_ONE_LAYOUT = opcodes(lambda row: row.calls in (Calls.ELEMENTS, Calls.SCAN) and not row.collective)
 """Of opcodes with several results, those whose results of one rank have one layout."""
 
-_LIBRARY = frozenset(
-    {
-        "cholesky",
-        "convolution",
-        "dot",
-        "fft",
-        "ragged-dot",
-        "scaled-dot",
-        "topk",
-        "triangular-solve",
-    }
-)
+_LIBRARY = opcodes(lambda row: row.library)
 """Opcodes that a CPU's libraries compute on row-major arrays."""
 
-_AS_THEY_ARE = frozenset({"bitcast", "fusion", "infeed", "outfeed", "recv", "send"})
-"""Opcodes whose layouts a compiler or a host has chosen; so it is with all starts, updates and dones."""
+_AS_THEY_ARE = opcodes(lambda row: row.layouts is Layouts.FIXED or row.is_asynchronous)
+"""Opcodes whose layouts a compiler or a host has chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +73,7 @@ Relation: TypeAlias = Tie | Hint | Pin
 def relations(op: Instruction, *, row_major_libraries: bool) -> Iterator[Relation]:
     """What `op` asks; nothing where instructions hand values on or call."""
     name = op.opcode.name
-    if name in FORWARDS or name in CALLS:
+    if name in HANDS_ON or name in CONTROL_FLOW:
         return
     if _is_fixed(op):
         yield from _as_it_is(op)
@@ -139,7 +89,7 @@ def relations(op: Instruction, *, row_major_libraries: bool) -> Iterator[Relatio
         yield _broadcast(op.dimensions)
     elif isinstance(op, ReduceOp):
         yield from _reduce(op)
-    elif op.opcode.elementwise or name in _KEEPING:
+    elif name in _KEEPING:
         yield from _keeping(op)
 
 
@@ -164,7 +114,7 @@ def is_pinned(
 
 def _is_fixed(op: Instruction) -> bool:
     name = op.opcode.name
-    if name in _AS_THEY_ARE or name.endswith(("-start", "-update", "-done")):
+    if name in _AS_THEY_ARE:
         return True
     if isinstance(op, CustomCallOp):
         return op.operand_layout_constraints is not None

@@ -36,14 +36,14 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
     WhileOp,
 )
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import Instruction, classes_of
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, subshape
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, HANDS_ON, Calls, Layouts, Movement
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.layout_assignment.moves import Order, descending
 from mlirhlo.rewrites.layout_assignment.relations import (
-    FORWARDS,
     Hint,
     Move,
     Pin,
@@ -105,7 +105,7 @@ class _Settled:
         called = [
             self.computations[name]
             for name, caller in self.callers.items()
-            if isinstance(caller, (WhileOp, CallOp, ConditionalOp))
+            if caller.opcode.name in CONTROL_FLOW
         ]
         self.run = {
             computation: instruction_list(computation) for computation in (self.entry, *called)
@@ -298,7 +298,7 @@ class _Settled:
                         yield _operand(caller, 1 + branch, index)
                     case _:
                         pass
-            case _ if op.opcode.name in FORWARDS:
+            case _ if op.opcode.name in HANDS_ON:
                 yield _operand(op, 0, index)
             case _ if index and has_one_layout(op):
                 rank = _rank(op, index)
@@ -330,7 +330,7 @@ class _Settled:
                 if number:
                     name = user.called_computations[number - 1]
                     yield _Link((self.parameters_of(name)[0], index), None)
-            case _ if user.opcode.name in FORWARDS:
+            case _ if user.opcode.name in HANDS_ON:
                 if number == 0:
                     yield _Link((user, index), None)
             case _:
@@ -345,7 +345,12 @@ class _Settled:
                             pass
 
 
-_UNLIKE = frozenset({TransposeOp, BroadcastOp, CustomCallOp})
+_UNLIKE = classes_of(
+    lambda row: (
+        row.calls is Calls.TARGET
+        or (row.movement in (Movement.PERMUTE, Movement.BROADCAST) and row.layouts is Layouts.FREE)
+    )
+)
 
 
 def _is_unlike(op: Instruction) -> bool:

@@ -17,27 +17,18 @@ from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.rewrites.passes import HloPass, Trace
 
-_BY_PARTS = frozenset(
-    {
-        "broadcast",
-        "concatenate",
-        "dynamic-slice",
-        "gather",
-        "iota",
-        "pad",
-        "reduce",
-        "reduce-window",
-        "reshape",
-        "reverse",
-        "slice",
-        "transpose",
-    }
-)
+_BY_PARTS = opcodes(
+    lambda row: (
+        (row.is_index_map and not row.free)
+        or row.movement in (Movement.SLICE, Movement.GATHER, Movement.JOIN)
+    )
+) | {"reduce", "reduce-window"}
 """Opcodes beside element-wise ones whose results can be computed in parts."""
 
-_FREE = frozenset({"bitcast", "broadcast", "iota", "reshape", "slice", "transpose"})
+_FREE = opcodes(lambda row: row.is_index_map)
 """Opcodes that compute nothing."""
 
 _CACHE_BYTES = 256 << 10

@@ -15,27 +15,15 @@ from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp, FusionOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.order import instruction_list
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, Calls, opcodes
 from mlirhlo.rewrites.cloning import clone_computation, clone_instruction
 from mlirhlo.rewrites.memory.hlo_memory_scheduler import HloMemorySchedulerPass
 from mlirhlo.rewrites.passes import HloPass, Trace
 
-_KEPT = frozenset(
-    {
-        "all-gather",
-        "all-reduce",
-        "all-to-all",
-        "call",
-        "collective-broadcast",
-        "collective-permute",
-        "conditional",
-        "constant",
-        "custom-call",
-        "parameter",
-        "ragged-all-to-all",
-        "reduce-scatter",
-        "rng",
-        "while",
-    }
+_KEPT = (
+    opcodes(lambda row: row.communicates or row.side_effect or row.calls is Calls.TARGET)
+    | {"constant", "parameter"}
+    | CONTROL_FLOW
 )
 """Opcodes that are not computed again: their cost is not known, or they are somewhere anyway."""
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from mlirhlo.dialects.hlo.attributes.base import boolean
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import (
-    BitcastOp,
     ComputationOp,
     ConstantOp,
-    GetTupleElementOp,
     Instruction,
     ParameterOp,
-    TupleOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
@@ -97,9 +94,6 @@ def _wait_no_more(op: Instruction) -> None:
     del op.properties[CONTROL_PREDECESSORS]
 
 
-_NO_WORK = (BitcastOp, ConstantOp, GetTupleElementOp, ParameterOp, TupleOp)
-
-
 @dataclass(frozen=True)
 class InstructionHoisterPass(HloPass):
     """Schedules parameters and constants first, so that they can be fetched early.
@@ -138,7 +132,7 @@ def _parameters_first(computation: ComputationOp) -> bool:
     listed = instruction_list(computation)
     missing = len(computation.parameters)
     for op in listed:
-        if not missing or not isinstance(op, _NO_WORK):
+        if not missing or not op.opcode.free:
             break
         missing -= isinstance(op, ParameterOp)
     if not missing:

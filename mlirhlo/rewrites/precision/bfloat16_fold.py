@@ -12,13 +12,14 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import ConvertOp, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
 
 BF16, F32 = PRIMITIVE_TYPES["bf16"], PRIMITIVE_TYPES["f32"]
 
-_MOVES = frozenset({"broadcast", "concatenate", "copy", "reshape", "reverse", "slice", "transpose"})
+_MOVES = opcodes(lambda row: row.moves and row.indices is None and row.data is not None)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import ClassVar, cast
 from xdsl.ir import SSAValue
 
 from mlirhlo.analysis.dataflow import (
-    FORWARDS,
     Position,
     ShapeIndex,
     callers_of,
@@ -41,23 +40,26 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import HANDS_ON, Arity, Calls, Movement, opcodes
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import inherit
 
-_ALIKE = frozenset(
-    {
-        *("abs", "all-gather", "all-to-all", "broadcast", "clamp", "collective-broadcast"),
-        *("collective-permute", "concatenate", "convert", "copy", "maximum", "minimum", "negate"),
-        *("dynamic-slice", "dynamic-update-slice", "gather", "pad"),
-        *("reshape", "reverse", "select", "slice", "transpose"),
-    }
-)
+_ALIKE = opcodes(
+    lambda row: (
+        row.exact
+        or (row.moves and row.data is not None and not row.about_sizes)
+        or (row.movement is Movement.EXCHANGE and not row.is_asynchronous)
+    )
+) - {"ragged-all-to-all"}
 """Opcodes of which a rounded result is what they make of rounded operands."""
-_MAKES = _ALIKE | {"constant", "convolution", "dot", "iota", "reduce", "reduce-window"}
+_MAKES = (
+    _ALIKE | {"constant", "iota"} | opcodes(lambda row: row.contracts or row.arity is Arity.EVEN)
+)
 """Opcodes that can give bf16, whatever they are given; so can element-wise ones."""
-_NO_MATH = frozenset({"bitcast-convert", "reduce-precision", "rng", "stochastic-convert"})
+_WHOLE = (Calls.CONTROL, Calls.FUSED)
+_NO_MATH = frozenset({"reduce-precision", "stochastic-convert"})
 
 
 @dataclass(frozen=True)
@@ -264,17 +266,9 @@ class _Places:
     def _running(self, ops: list[Instruction]) -> set[str]:
         """Computations that may change: the entry, fusions, and what control flow calls."""
         entry = self.module.entry
-        found = {
-            name
-            for op in ops
-            if isinstance(op, (CallOp, ConditionalOp, FusionOp, WhileOp))
-            for name in op.called_computations
-        }
+        found = {name for op in ops if op.opcode.calls in _WHOLE for name in op.called_computations}
         others = {
-            name
-            for op in ops
-            if not isinstance(op, (CallOp, ConditionalOp, FusionOp, WhileOp))
-            for name in op.called_computations
+            name for op in ops if op.opcode.calls not in _WHOLE for name in op.called_computations
         }
         return (found - others) | {entry.computation_name}
 
@@ -315,10 +309,7 @@ class _Places:
         if _reads_bits(user):
             yield None
             return
-        if (
-            isinstance(user, (CallOp, ConditionalOp, FusionOp, TupleOp, WhileOp))
-            or name in FORWARDS
-        ):
+        if user.opcode.calls in _WHOLE or name in HANDS_ON:
             return  # one group with what stands on the other side
         if isinstance(user, GetTupleElementOp):
             return

@@ -14,18 +14,13 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp.common import own_properties, typed
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
 
-_KEPT = frozenset(
-    {
-        *("parameter", "constant", "tuple", "convert", "bitcast", "bitcast-convert"),
-        *("get-tuple-element", "infeed", "outfeed", "custom-call", "domain", "opt-barrier"),
-        *("send", "recv", "send-done", "recv-done", "after-all"),
-    }
-)
+_KEPT = opcodes(lambda row: row.handles_whole) | {"convert", "bitcast-convert"}
 """Opcodes that hand values on, or whose types somebody else has chosen."""
 
 

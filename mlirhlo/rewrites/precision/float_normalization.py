@@ -21,6 +21,7 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.computations import add_computation
@@ -28,70 +29,20 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
 from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
 
-SKIPPED = frozenset(
-    {
-        "all-reduce-done",
-        "async-done",
-        "async-start",
-        "async-update",
-        "bitcast",
-        "bitcast-convert",
-        "call",
-        "conditional",
-        "constant",
-        "convert",
-        "custom-call",
-        "domain",
-        "fusion",
-        "get-tuple-element",
-        "infeed",
-        "opt-barrier",
-        "outfeed",
-        "parameter",
-        "recv",
-        "recv-done",
-        "rng-bit-generator",
-        "send",
-        "send-done",
-        "stochastic-convert",
-        "tuple",
-        "while",
-    }
+_CONVERTS = opcodes(lambda row: row.name.endswith("convert"))
+SKIPPED = (
+    opcodes(lambda row: row.handles_whole or row.name in ("all-reduce-done", "rng-bit-generator"))
+    | _CONVERTS
 )
 """Opcodes that hand values on, or say for themselves what they take; ends of pairs follow their starts."""
 
-_KEEPS_COMPUTATION = frozenset({"all-reduce", "all-reduce-start", "reduce-scatter"})
+_KEEPS_COMPUTATION = opcodes(lambda row: row.reduces_groups)
 """Opcodes whose function of elements is known by its form, and stays."""
 
-COLLECTIVES = frozenset(
-    {
-        *("all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute"),
-        *("ragged-all-to-all", "reduce-scatter"),
-    }
-)
+COLLECTIVES = opcodes(lambda row: row.communicates and not row.is_asynchronous)
 """Opcodes that an asynchronous computation is about; it holds nothing else."""
 
-_MOVES = frozenset(
-    {
-        "all-gather-done",
-        "all-gather-start",
-        "broadcast",
-        "collective-permute-done",
-        "collective-permute-start",
-        "concatenate",
-        "copy",
-        "copy-done",
-        "copy-start",
-        "dynamic-slice",
-        "dynamic-update-slice",
-        "gather",
-        "pad",
-        "reshape",
-        "reverse",
-        "slice",
-        "transpose",
-    }
-)
+_MOVES = opcodes(lambda row: row.moves) - COLLECTIVES - {"select"}
 """Opcodes that compute nothing with the numbers they move."""
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.rewrites.precision.float_normalization import FloatNormalizationPass
 
-_OF_BITS = frozenset({"count-leading-zeros", "popcnt", "shift-right-logical"})
+_OF_BITS = opcodes(lambda row: row.sees_width)
 """Opcodes that see the bits that widening adds."""
 
 _OF_SIGNS = frozenset({"shift-right-arithmetic"})

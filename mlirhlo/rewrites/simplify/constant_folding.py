@@ -28,6 +28,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import OP_CLASSES
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.quick import readers_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
@@ -38,28 +39,11 @@ if TYPE_CHECKING:
 
 LARGEST = 45_000_000
 
-_NEVER = frozenset(
-    {
-        "after-all",
-        "async-done",
-        "async-start",
-        "async-update",
-        "broadcast",
-        "constant",
-        "copy-done",
-        "copy-start",
-        "domain",
-        "fft",
-        "iota",
-        "opt-barrier",
-        "parameter",
-        "partition-id",
-        "replica-id",
-        "rng",
-        "rng-get-and-update-state",
-        "tuple",
-        "while",
-    }
+_NEVER = (
+    opcodes(lambda row: row.names_device or row.varies or row.is_asynchronous or row.free)
+    - {"bitcast", "get-tuple-element"}
+    | {"broadcast", "iota"}
+    | {"fft", "while"}
 )
 """Opcodes that stay: they would grow, are no functions of their operands, may run for ever, or belong to pairs."""
 _STAYING = frozenset(OP_CLASSES[name] for name in _NEVER)

@@ -12,29 +12,23 @@ from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.dialects.hlo.attributes.base import int_of, symbols_of
 from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
 from mlirhlo.dialects.hlo.ops import (
-    AsyncDoneOp,
-    AsyncStartOp,
-    AsyncUpdateOp,
     ComputationOp,
     Instruction,
     IotaOp,
-    ParameterOp,
 )
-from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, classes_of
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import without_layout
-from mlirhlo.dialects.hlo.table import Role, properties_of
+from mlirhlo.dialects.hlo.table import Calls, Role, properties_of
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import read_all_instead
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.simplify.dce import callers_first, erase_unused
 
 _NOT_COMPARED = properties_of(Role.PROVENANCE, Role.ORDER)
-_MERGED_WITHOUT_OPERANDS = frozenset(
-    OP_CLASSES[name] for name in ("constant", "partition-id", "replica-id")
-)
+_MERGED_WITHOUT_OPERANDS = classes_of(lambda row: row.names_device or row.name == "constant")
 _COMMUTING = frozenset(cls for cls in OP_CLASSES.values() if cls.opcode.commutes)
-_NEVER_MERGED = frozenset({ParameterOp, AsyncStartOp, AsyncUpdateOp, AsyncDoneOp})
+_NEVER_MERGED = classes_of(lambda row: row.calls is Calls.ASYNCHRONOUS or row.name == "parameter")
 
 _Alike: TypeAlias = tuple[type[Instruction], tuple[int, ...]]
 """Class and operands: numbers of values, sorted where the opcode commutes; equal iotas have one."""

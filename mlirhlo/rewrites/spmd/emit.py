@@ -33,6 +33,7 @@ from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.spmd.grid import Axes, Grid
 
@@ -401,8 +402,8 @@ class Emitter(Estimate):
         return integer(self.module.channel)
 
 
-_ONCE = ("constant", "partition-id", "iota", "broadcast", "reshape", "convert")
-COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
+_ONCE = opcodes(lambda row: row.is_trivial) | {"partition-id", "convert"}
+COLLECTIVES = opcodes(lambda row: row.communicates and not row.is_asynchronous)
 """Twice the same of these (their channels aside) is made once."""
 
 

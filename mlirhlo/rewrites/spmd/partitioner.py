@@ -30,6 +30,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import STARTED
 from mlirhlo.nesting import Walk, walked
 from mlirhlo.rewrites.spmd.emit import Computations, Emitter, Value, shape_of_value
 from mlirhlo.rewrites.spmd.factors import leaves, rank_of
@@ -44,8 +45,6 @@ from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
 BARRIERS = ("ShardBarrierFrom", "ShardBarrierTo")
 """Shardings go through them one way: from what reads the first, from what the second reads."""
 MARKS = ("Sharding", *BARRIERS)
-STARTS = ("async-update", "send", "recv")
-"""Opcodes that begin something, beside those whose names say it."""
 
 
 def flat(tree: Tree) -> list[Leaf]:
@@ -271,7 +270,7 @@ class Partitioner:
                     f"%{op.instruction_name}: {op.custom_call_target} is Shardy's",
                     help="run shardy-xla before spmd-partitioning",
                 )
-            case _ if op.opcode.name.endswith("-start") or op.opcode.name in STARTS:
+            case _ if op.opcode.name in STARTED or op.opcode.name == "async-update":
                 return self._started(op, arguments, emit)
             case _:
                 return self._plain(op, arguments, emit)

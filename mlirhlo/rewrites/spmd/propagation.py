@@ -31,6 +31,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.spmd.factors import (
     Dims,
@@ -56,7 +57,11 @@ from mlirhlo.rewrites.spmd.ties import (
     where_equal,
 )
 
-_MOVES = ("transpose", "reshape", "copy", "reverse", "convert")
+_MOVES = opcodes(
+    lambda row: (
+        row.movement in (Movement.COPY, Movement.PERMUTE, Movement.RESHAPE) and not row.about_sizes
+    )
+) | {"convert"}
 
 
 @dataclass(slots=True)

@@ -26,12 +26,14 @@ RANDOM_ROWS: tuple[Opcode, ...] = (
         (spec("distribution", k.DISTRIBUTION, required=True),),
         side_effect=True,
         varies=True,
+        work="random",
         summary="random numbers between or around its operands",
     ),
     Opcode(
         "rng-bit-generator",
         1,
         (spec("algorithm", k.RNG_ALGORITHM, required=True),),
+        work="random",
         summary="new state and random bits",
     ),
     Opcode(
@@ -40,6 +42,7 @@ RANDOM_ROWS: tuple[Opcode, ...] = (
         (spec("delta", k.INTEGER, required=True),),
         side_effect=True,
         varies=True,
+        work="random",
         summary="the module's random state, moved on by delta",
     ),
 )

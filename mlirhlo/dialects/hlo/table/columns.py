@@ -127,6 +127,16 @@ class Opcode:
     """Whether it exchanges data with the host or another program while the module runs."""
     varies: bool = False
     """Whether the result depends on more than the operands: on a state, or on what comes from outside."""
+    idempotent: bool = False
+    """Whether `f(x, x)` is x."""
+    bitwise: bool = False
+    """Whether it works on single bits, so that numbers of integers mean nothing to it."""
+    sees_width: bool = False
+    """Whether the same integers in more bits give another number."""
+    about_sizes: bool = False
+    """Whether it reads or sets the sizes of dynamic dimensions."""
+    work: str = ""
+    """The kind of work whose costs are measured, where that is not that of plain elementwise opcodes."""
     element_ns: float = PLAIN_NS
     """Time that an element of an elementwise opcode takes in vectors of floats, measured on CPUs."""
     contracts: bool = False
@@ -196,6 +206,27 @@ class Opcode:
         """Whether its elements are those of its operand, or numbers, at indices that are computed of the result's."""
         return self.name in ("bitcast", "constant") or (
             (self.indices is None and self.movement in _INDEX_MAPS) or self.name == "iota"
+        )
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether computing it once more costs nothing and reads no memory in another order."""
+        return self.is_index_map and self.movement not in (Movement.PERMUTE, Movement.SLICE)
+
+    @property
+    def keeps_bytes(self) -> bool:
+        """Whether the result has the bytes of the operand, where their layouts go together."""
+        moves = self.movement in (Movement.COPY, Movement.RESHAPE)
+        is_here = self.indices is None and not self.is_asynchronous
+        return (moves and is_here) or self.name in ("bitcast", "bitcast-convert")
+
+    @property
+    def takes_pair(self) -> bool:
+        """Whether it ends what began with a tuple of operands and results, and gives the results."""
+        return (
+            self.name.endswith("-done")
+            and self.memory is Memory.PASSED
+            and not (self.transfers or (self.moves and not self.collective))
         )
 
     @property

@@ -73,6 +73,7 @@ CONTROL_FLOW_ROWS: tuple[Opcode, ...] = (
         ),
         calls=Calls.TARGET,
         memory=Memory.CHOSEN,
+        work="custom-call",
         summary="what the target of that name computes",
     ),
     Opcode(

@@ -54,6 +54,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         data=ALL,
         movement=Movement.JOIN,
         layouts=Layouts.ALIKE,
+        work="concatenate",
         summary="operands one after the other along a dimension",
     ),
     Opcode(
@@ -62,6 +63,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         data=FIRST,
         movement=Movement.RESHAPE,
         indices=AFTER_FIRST,
+        about_sizes=True,
         summary="reshape to sizes given as operands",
     ),
     Opcode(
@@ -72,6 +74,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         movement=Movement.SLICE,
         indices=AFTER_FIRST,
         layouts=Layouts.ALIKE,
+        work="move",
         summary="a slice at start indices given as operands, clamped into the array",
     ),
     Opcode(
@@ -101,6 +104,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         data=FIRST,
         movement=Movement.GATHER,
         indices=AFTER_FIRST,
+        work="gather",
         summary="slices of the operand at the places the indices name",
     ),
     Opcode(
@@ -108,6 +112,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         1,
         (DIMENSIONS,),
         infers=True,
+        about_sizes=True,
         summary="size of a dimension, as s32[]",
     ),
     Opcode(
@@ -124,6 +129,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         data=FIRST_TWO,
         movement=Movement.JOIN,
         layouts=Layouts.ALIKE,
+        work="move",
         summary="edges and gaps filled with a value; negative edges crop",
     ),
     Opcode(
@@ -143,6 +149,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         data=FIRST,
         movement=Movement.PERMUTE,
         layouts=Layouts.ALIKE,
+        work="move",
         summary="dimensions turned round",
     ),
     Opcode(
@@ -174,6 +181,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         movement=Movement.COPY,
         indices=AFTER_FIRST,
         layouts=Layouts.ALIKE,
+        about_sizes=True,
         summary="the array with a dimension's dynamic size set",
     ),
     Opcode(
@@ -196,6 +204,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         data=FIRST,
         movement=Movement.SLICE,
         layouts=Layouts.ALIKE,
+        work="move",
         summary="x[start:limit:stride] in every dimension",
     ),
     Opcode(
@@ -205,6 +214,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         infers=True,
         data=FIRST,
         movement=Movement.PERMUTE,
+        work="transpose",
         summary="result dimension i is operand dimension dimensions[i]",
     ),
 )

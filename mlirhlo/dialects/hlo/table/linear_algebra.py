@@ -45,6 +45,7 @@ LINEAR_ALGEBRA_ROWS: tuple[Opcode, ...] = (
         infers=True,
         library=True,
         layouts=Layouts.ALIKE,
+        work="cholesky",
         summary="triangular L with L * adjoint(L) = A",
     ),
     Opcode(
@@ -85,6 +86,7 @@ LINEAR_ALGEBRA_ROWS: tuple[Opcode, ...] = (
         library=True,
         own_type=True,
         layouts=Layouts.ALIKE,
+        work="fft",
         summary="discrete Fourier transform of the last dimensions",
     ),
     Opcode(
@@ -123,6 +125,7 @@ LINEAR_ALGEBRA_ROWS: tuple[Opcode, ...] = (
         library=True,
         own_type=True,
         layouts=Layouts.ALIKE,
+        work="triangular-solve",
         summary="x with op(a) * x = b, or x * op(a) = b",
     ),
 )

@@ -15,6 +15,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
         calls=Calls.ELEMENTS,
         own_type=True,
         layouts=Layouts.ALIKE,
+        work="map",
         summary="a computation on each element",
     ),
     Opcode(
@@ -34,6 +35,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
         data=ALL,
         calls=Calls.ELEMENTS,
         layouts=Layouts.ALIKE,
+        work="window",
         summary="each window folded by a computation",
     ),
     Opcode(
@@ -50,6 +52,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
         calls=Calls.SCAN,
         own_type=True,
         layouts=Layouts.ALIKE,
+        work="scan",
         summary="a computation carried along a dimension, outputs stacked",
     ),
     Opcode(
@@ -64,6 +67,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
         data=ALL,
         calls=Calls.ELEMENTS,
         layouts=Layouts.ALIKE,
+        work="window",
         summary="source values added where the selected element of each window lies",
     ),
     Opcode(
@@ -87,6 +91,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
         infers=True,
         own_type=True,
         library=True,
+        work="topk",
         summary="the k largest or smallest of the last dimension and their indices",
     ),
 )

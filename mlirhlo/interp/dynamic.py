@@ -15,6 +15,7 @@ import numpy as np
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.interp.registry import (
     Array,
     DynamicArray,
@@ -36,16 +37,13 @@ if TYPE_CHECKING:
         SetDimensionSizeOp,
     )
 
-KEEPS_WHOLE = frozenset(
-    {
-        "add-dependency", "after-all", "async-done", "async-start", "async-update", "call",
-        "conditional", "constant", "copy", "copy-done", "copy-start", "custom-call", "domain",
-        "dynamic-reshape", "dynamic-slice", "dynamic-update-slice", "fusion", "gather",
-        "get-dimension-size", "get-tuple-element", "infeed", "opt-barrier", "outfeed",
-        "parameter", "recv", "recv-done", "send", "send-done", "set-dimension-size", "slice",
-        "tuple", "while",
-    }
-)  # fmt: skip
+KEEPS_WHOLE = opcodes(
+    lambda row: (
+        row.handles_whole
+        or row.about_sizes
+        or row.movement in (Movement.COPY, Movement.SLICE, Movement.GATHER, Movement.UPDATE)
+    )
+) - {"bitcast"}
 """Opcodes whose meaning takes dynamic arrays as they are."""
 
 

@@ -19,7 +19,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.dialects.hlo.table import Extreme
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, Extreme, Movement, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 
 if TYPE_CHECKING:
@@ -36,36 +36,22 @@ if TYPE_CHECKING:
 Position = tuple[SSAValue, tuple[int, ...]]
 """A part of a value: the value, and the index of the part in its tuple."""
 
-_SAME = frozenset(
-    {
-        "all-gather", "all-to-all", "bitcast", "broadcast", "collective-broadcast",
-        "collective-permute", "concatenate", "convert", "copy", "domain", "opt-barrier",
-        "reduce-precision", "reshape", "reverse", "slice", "transpose",
-    }
-)  # fmt: skip
+_SAME = opcodes(
+    lambda row: row.forwards or (row.movement is Movement.EXCHANGE and not row.is_asynchronous)
+) - {"ragged-all-to-all"} | {"convert", "reduce-precision"}
 """Opcodes whose result is made of their operands' elements."""
 
-_SOME = {
-    "add-dependency": (0,),
-    "clamp": (1,),
-    "dynamic-slice": (0,),
-    "dynamic-update-slice": (0, 1),
-    "gather": (0,),
-    "pad": (0,),
-    "select": (1, 2),
-}
-"""Opcodes whose result is made of the elements of these operands."""
+_SOME = opcodes(lambda row: (row.moves and row.data is not None) or row.name == "clamp")
+"""Opcodes whose result is made of the elements of their data operands."""
 
-_INDEXED = frozenset(
-    {
-        "conditional", "dynamic-slice", "dynamic-update-slice", "gather", "scatter",
-        "set-dimension-size",
-    }
-)  # fmt: skip
+_INDEXED = opcodes(lambda row: row.indices is not None or row.name == "scatter") - {"select"}
 """Opcodes with operands that are indices."""
 
-_STARTS = frozenset({"async-start", "all-gather-start", "copy-start", "collective-permute-start"})
-_DONES = frozenset({"async-done", "all-gather-done", "collective-permute-done"})
+_STARTS = opcodes(lambda row: row.is_async_start and row.moves)
+_RUNS = CONTROL_FLOW | {"fusion"}
+_IN_SHAPE = opcodes(lambda row: row.elementwise and row.name in _SAME | _SOME) | {"opt-barrier"}
+"""Opcodes whose result has the shape of the operand, whether it is in one piece or in parts."""
+_DONES = opcodes(lambda row: row.takes_pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +124,7 @@ def _callers(module: HloModule) -> dict[str, list[Instruction]]:
 def _results(callers: list[Instruction] | tuple[()]) -> Iterator[tuple[SSAValue, tuple[int, ...]]]:
     """Where the result of a computation goes in its callers."""
     for op in callers:
-        if op.opcode.name in ("call", "fusion", "conditional", "while"):
+        if op.opcode.name in _RUNS:
             yield op.results[0], ()
         elif op.opcode.name == "async-start":
             yield op.results[0], (1,)
@@ -152,9 +138,9 @@ def _flow(
 ) -> Iterator[tuple[SSAValue, tuple[int, ...], bool]]:
     """Where the elements of operand `place` go: value, index, whether they keep their shape."""
     opcode, result = op.opcode.name, op.results[0]
-    if opcode in _SAME or place in _SOME.get(opcode, ()):
+    if opcode in _SAME or (opcode in _SOME and place in op.opcode.data_operands(len(op.inputs))):
         keeps = shape_of(op.inputs[place].type) == op.shape
-        yield result, index, keeps or opcode in ("copy", "convert", "opt-barrier", "select")
+        yield result, index, keeps or opcode in _IN_SHAPE
     elif opcode == "tuple":
         yield result, (place, *index), True
     elif opcode == "get-tuple-element":
@@ -166,7 +152,7 @@ def _flow(
     elif opcode in _DONES:
         if index[:1] == (1,):
             yield result, index[1:], True
-    elif opcode in _STARTS and opcode != "async-start":
+    elif opcode in _STARTS:
         yield result, (0 if opcode == "copy-start" else 1, *index), True
     else:
         for name in _entered(op, place):
@@ -181,14 +167,14 @@ def _flow(
 def _entered(op: Instruction, place: int) -> tuple[str, ...]:
     """Computations whose parameters are (parts of) operand `place`."""
     opcode = op.opcode.name
-    if opcode in ("call", "fusion", "async-start", "while"):
-        return op.called_computations
-    if opcode == "conditional" and place > 0:
+    if opcode == "conditional":
+        if place == 0:
+            return ()
         if (branches := op.properties.get("branch_computations")) is None:
             return op.called_computations[place - 1 : place]
         # One of many, without a look at the others.
         return symbols_of(cast("ArrayAttr[SymbolRefAttr]", branches).data[place - 1])
-    return ()
+    return op.called_computations if opcode in _RUNS or opcode == "async-start" else ()
 
 
 def _demand(

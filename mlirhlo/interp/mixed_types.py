@@ -13,18 +13,14 @@ import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, leaves
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.interp.elementwise_convert import convert
 from mlirhlo.interp.registry import Array, DynamicArray, Frame, Run, Value
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
 
-INFERS_TYPE = frozenset(
-    {
-        "batch-norm-grad", "batch-norm-inference", "batch-norm-training", "fft", "map", "scan", "sort",
-        "topk", "triangular-solve",
-    }
-)  # fmt: skip
+INFERS_TYPE = opcodes(lambda row: row.own_type)
 """The types of their results follow from operands and callees by rules of their own."""
 
 

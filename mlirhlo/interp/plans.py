@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, CustomCallOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, is_too_large
+from mlirhlo.dialects.hlo.table import Calls
 from mlirhlo.interp.dynamic import lifted, needs_lifting
 from mlirhlo.interp.mixed_types import with_declared_types
 from mlirhlo.interp.registry import (
@@ -180,8 +181,8 @@ def prepare(op: Instruction, program: Program) -> Run:
     return lifted(op, run) if needs_lifting(op) else run
 
 
-_WHOLE = frozenset({"call", "conditional", "custom-call", "fusion", "while"})
-"""Opcodes that run more than what their result is computed from."""
+_WHOLE = (Calls.CONTROL, Calls.FUSED, Calls.TARGET)
+"""What runs more than what the result is computed from."""
 
 
 def _is_nothing(op: Instruction, program: Program) -> bool:
@@ -193,7 +194,7 @@ def _is_nothing(op: Instruction, program: Program) -> bool:
         and not shape.is_dynamic
         and 0 in shape.dimensions
         and not op.opcode.collective
-        and op.opcode.name not in _WHOLE
+        and op.opcode.calls not in _WHOLE
         and not program.has_side_effect(op)
     )
 

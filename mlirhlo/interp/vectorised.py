@@ -14,13 +14,12 @@ import numpy as np
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.interp.registry import Array, Program, Value
 from mlirhlo.interp.values import arrays_of
 
-_PLACE_BY_PLACE = frozenset(
-    {"constant", "parameter", "tuple", "get-tuple-element", "opt-barrier", "call", "fusion", "map"}
-)
-_SCALAR_MOVES = frozenset({"bitcast", "bitcast-convert", "broadcast", "reshape", "transpose"})
+_PLACE_BY_PLACE = opcodes(lambda row: row.elementwise or row.free) | {"call", "fusion"} | {"map"}
+_SCALAR_MOVES = opcodes(lambda row: row.keeps_bytes or (row.name in ("broadcast", "transpose")))
 """Identities as long as everything is a scalar."""
 
 
@@ -35,7 +34,7 @@ def vectorises(computation: ComputationOp, program: _Program) -> bool:
 
 def _is_place_by_place(op: Instruction, program: _Program) -> bool:
     opcode = op.opcode.name
-    known = op.opcode.elementwise or opcode in _PLACE_BY_PLACE or opcode in _SCALAR_MOVES
+    known = opcode in _PLACE_BY_PLACE or opcode in _SCALAR_MOVES
     return known and _is_scalar(op.shape) and all(map(program.vectorises, op.called_computations))
 
 

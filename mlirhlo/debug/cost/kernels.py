@@ -17,24 +17,6 @@ from mlirhlo.debug.cost.chip import Chip
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, leaves
 
-_PRODUCTS = frozenset({"dot", "convolution", "ragged-dot", "scaled-dot"})
-_FUNCTIONS: Mapping[str, str] = {
-    **dict.fromkeys(("exponential", "exponential-minus-one", "log", "log-plus-one"), "exponential"),
-    **dict.fromkeys(("logistic", "tanh"), "exponential"),
-    **dict.fromkeys(("sine", "cosine", "tan", "atan2"), "trigonometric"),
-    **dict.fromkeys(("erf", "cbrt"), "erf"),
-    **dict.fromkeys(("divide", "sqrt", "rsqrt"), "division"),
-    **{name: name for name in ("power", "remainder")},
-}
-"""Kinds of work of functions of elements, in elements of four bytes."""
-_KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("reduce-window", "select-and-scatter"), "window"),
-    **dict.fromkeys(("slice", "dynamic-slice", "reverse", "pad"), "move"),
-    **dict.fromkeys(("transpose", "copy"), "transpose"),
-    **dict.fromkeys(("rng", "rng-bit-generator", "rng-get-and-update-state"), "random"),
-    **{name: name for name in ("concatenate", "gather", "map", "scan")},
-}
-"""Kinds of work in elements of the result; other elementwise opcodes are `simple`."""
 _LANES = ((16, "wide"), (4, "medium"), (0, "thin"))
 """Products by the size of the result's last dimension, which lanes share."""
 
@@ -74,12 +56,12 @@ def kernel_work(
     kinds = defaultdict[str, float](float)
     for inner in inside:
         name = inner.opcode.name
-        if inner.opcode.free or name in ("reshape", "iota", "broadcast"):
+        if inner.opcode.free or inner.opcode.is_trivial:
             continue
         known = counts.get(inner, Counts())
         flops = max(known.get(FLOPS), 0.0)
         element = _element(inner)
-        if name in _PRODUCTS:
+        if inner.opcode.contracts:
             matrix[element] += flops
         else:
             vector[element] += flops
@@ -110,19 +92,21 @@ def measured_kinds(
     """Kinds of work of an instruction, with the units of each."""
     elements = _elements(op.shape)
     result = next(iter(_arrays(op.shape)), None)
-    if name in _PRODUCTS:
+    if op.opcode.contracts:
         return _product(op, name, element, flops, elements, result)
+    work = op.opcode.work
+    is_function = op.opcode.elementwise and work and not op.opcode.moves
     names = {element, *(s.element_type.name for s in _arrays(op.shape))}
     is_complex = any(n.startswith("c") for n in names)
     scale = max((s.element_type.byte_size for s in _arrays(op.shape)), default=4) / 4
-    if name in _FUNCTIONS or (is_complex and name == "abs"):
+    if is_function or (is_complex and name == "abs"):
         if is_complex:
             return [("complex-function", elements)]
         is_whole = element[0] in "su" and name == "divide"
-        return [("whole-division" if is_whole else _FUNCTIONS[name], elements * max(scale, 1))]
+        return [("whole-division" if is_whole else work, elements * max(scale, 1))]
     if name == "reduce":
         return _fold(op, elements, result)
-    if name in ("reduce-window", "select-and-scatter"):
+    if work == "window":
         return [("window", flops + elements)]
     if name == "sort":
         operand = _arrays(*op.input_shapes)[0]
@@ -133,9 +117,9 @@ def measured_kinds(
         return [("scatter", _elements(op.input_shapes[0]))]
     if name == "dynamic-update-slice":
         return [("move", _elements(op.input_shapes[1]))]
-    if name in ("fft", "cholesky", "triangular-solve", "topk", "custom-call"):
+    if op.opcode.library or name == "custom-call":
         return [(name, max(flops, elements))]
-    return [(_KINDS.get(name) or _simple(name, names, is_complex), elements)]
+    return [(work or _simple(name, names, is_complex), elements)]
 
 
 def _simple(name: str, names: Set[str], is_complex: bool) -> str:

@@ -24,6 +24,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AllGatherOp, AllReduceOp, ComputationOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.dialects.interned import UNIT
 from mlirhlo.dialects.quick import module_of, new_block
 from mlirhlo.lowering.hlo_to_loops.builders import build_kernel
@@ -39,7 +40,9 @@ BLOCK_BYTES = 16 << 10
 
 IDS = frozenset({"partition-id", "replica-id"})
 FOLDS = frozenset({"all-reduce", "reduce-scatter"})
-MOVES = frozenset({"all-gather", "all-to-all", "collective-permute", "collective-broadcast"})
+MOVES = opcodes(lambda row: row.movement is Movement.EXCHANGE and not row.is_asynchronous) - {
+    "ragged-all-to-all"
+}
 
 
 def base_of(op: Instruction) -> str:

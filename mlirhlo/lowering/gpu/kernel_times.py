@@ -20,6 +20,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, OP_CLASSES, Instruction
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.joined import (
     Joined,
@@ -36,10 +37,9 @@ MAX_CODE = 160
 """Instructions of a fusion."""
 MAX_OPERANDS, MAX_OUTPUTS = 32, 8
 """Arrays that a kernel reads and writes."""
-_WRITERS = frozenset({"dynamic-update-slice", "scatter", "select-and-scatter"})
+_WRITERS = opcodes(lambda row: row.movement is Movement.UPDATE) | {"scatter", "select-and-scatter"}
 """Opcodes that write into an array: they stay with what they are fused with already."""
 _KERNELS = frozenset({*INNER, FusionOp, OP_CLASSES["reduce-window"], OP_CLASSES["reshape"]})
-_FREE = frozenset({"bitcast", "bitcast-convert", "copy", "reshape"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class KernelTimes:
             isinstance(s, ArrayShape) and not s.is_dynamic and s.element_count for s in shapes
         ):
             return None
-        if op.opcode.name in _FREE and is_same_memory(op):
+        if op.opcode.keeps_bytes and is_same_memory(op):
             return KernelCost()
         return self._kernel_cost(op, self.bodies)
 

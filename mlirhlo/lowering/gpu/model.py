@@ -7,7 +7,7 @@ read counts as often as it is read; chains of rows compute an element once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log2, prod
 
@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from mlirhlo.dialects.hlo.ops import ConstantOp
+from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import (
     AssembleOp,
     ContractOp,
@@ -49,12 +50,6 @@ _TILE = 64
 """Rows and columns of a product for which a factor is read once."""
 _HELD = 32
 """Elements of a row that a thread keeps."""
-_SLOW: Mapping[str, float] = {
-    **dict.fromkeys(("divide", "sqrt", "rsqrt", "cbrt", "exponential", "log", "remainder"), 10.0),
-    **dict.fromkeys(("sine", "cosine", "tan", "tanh", "logistic", "erf", "expm1", "log1p"), 25.0),
-    **dict.fromkeys(("power", "atan2", "exponential_minus_one", "log_plus_one"), 40.0),
-}
-"""Instructions of an HLO instruction on a scalar; of all others one."""
 
 _ELEMENTWISE = (AssembleOp, ConstantOp, GatherOp, MapOp, ReturnOp)
 
@@ -149,7 +144,7 @@ def rounds_of(op: Operation) -> int:
 def _code(op: Operation) -> float:
     """Instructions of the bodies of an op, run once."""
     inner = (i for region in op.regions for i in region.block.ops)
-    code = sum(_SLOW.get(i.name.removeprefix("hlo."), 1.0) for i in inner)
+    code = sum(i.opcode.instructions if isinstance(i, Instruction) else 1.0 for i in inner)
     return code + 2.0 * len(op.operands)
 
 

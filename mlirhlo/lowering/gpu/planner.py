@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp, FusionOp, WhileOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import without_layout
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -31,24 +32,10 @@ from mlirhlo.lowering.plan.steps import Buffer, Copy, Kernel, Site, Step, Tree, 
 from mlirhlo.lowering.structured.conversion import scalar_constant
 from mlirhlo.rewrites.legalize.custom_call_expander import is_overwritten
 
-OF_THE_HOST = frozenset(
-    {
-        "all-gather",
-        "all-gather-start",
-        "all-reduce",
-        "all-reduce-start",
-        "all-to-all",
-        "collective-broadcast",
-        "collective-permute",
-        "collective-permute-start",
-        "collective-reduce",
-        "partition-id",
-        "ragged-all-to-all",
-        "reduce-scatter",
-        "replica-id",
-        "rng",
-        "rng-get-and-update-state",
-    }
+OF_THE_HOST = opcodes(
+    lambda row: (
+        (row.collective and not row.name.endswith("-done")) or (row.varies and not row.transfers)
+    )
 )
 """Opcodes of the host: they need values of other devices, as NCCL does, or keep a state between runs."""
 

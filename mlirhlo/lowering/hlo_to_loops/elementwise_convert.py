@@ -85,7 +85,7 @@ def _rounded_by_integers(b: FunctionBuilder, x: SSAValue) -> SSAValue:
     return b.bitcast(b.cast(casts.TruncIOp, b.shrui(kept, word(16)), i16), bf16)
 
 
-@emits("copy", "optimization-barrier", "convert")
+@emits("copy", "opt-barrier", "convert")
 def _convert_op(e: Elements, op: Instruction, place: Place) -> Value:
     source, target = element_type(op.inputs[0]), element_type(op.results[0])
     value = e.at(op.inputs[0], place)

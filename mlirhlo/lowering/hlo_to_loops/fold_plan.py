@@ -16,13 +16,16 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops import ConstantOp, DivideOp, ReduceOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
 from mlirhlo.lowering.hlo_to_loops.reducers import Reducer, reducer_of
 from mlirhlo.lowering.hlo_to_loops.symbols import MAPPED, OTHER, Symbols, operand_places
 
 _MOST_AGAIN = 5.0
 """What costs more is saved instead of being computed again; a load and a store cost three."""
-_FOLDS = frozenset({"dot", "convolution", "reduce-window", "sort", "scatter", "while", "call"})
+_FOLDS = opcodes(
+    lambda row: row.contracts or (row.calls is not None and row.name not in ("map", "reduce"))
+)
 
 
 class Declined(Exception):

@@ -22,7 +22,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 Boundary: TypeAlias = "tuple[SSAValue, int]"
 """Of an array, between its axes of that number and the next."""
 
-SAME_AS_OPERAND = frozenset({"copy", "optimization-barrier"})
+SAME_AS_OPERAND = frozenset({"copy", "opt-barrier"})
 
 
 def arrays_in(value: SSAValue) -> Sequence[ArrayShape]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 
 Symbols: TypeAlias = "tuple[int, ...]"
@@ -15,7 +16,12 @@ Symbols: TypeAlias = "tuple[int, ...]"
 UNIT, OTHER = -1, -2
 """The only index of a dimension of one element; anything else."""
 
-MAPPED = frozenset({"broadcast", "transpose", "reshape", "get-tuple-element", "map", "copy"})
+MAPPED = opcodes(
+    lambda row: (
+        (row.is_index_map and row.movement is not Movement.SLICE and row.moves)
+        or row.name in ("get-tuple-element", "map")
+    )
+) - {"reverse"}
 """Instructions whose operands' places are known, besides element-wise ones."""
 
 

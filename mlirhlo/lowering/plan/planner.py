@@ -62,10 +62,6 @@ from mlirhlo.lowering.plan.steps import (
 )
 from mlirhlo.nesting import Walk, walked
 
-_MAY_STAY = frozenset({"bitcast-convert", "copy", "reshape"})
-"""Instructions that may leave the bytes where they are."""
-
-
 Values: TypeAlias = list[tuple[Instruction, Tree]]
 """Where the values of instructions are, in the order in which they run; last the entry's root again,
 with the buffers of the results."""
@@ -318,7 +314,7 @@ class Planner(Generic[KernelT]):
             return started
         if any(map(is_held, (*operands, op.shape))) or crops(op):
             return self._by_python(op, trees, steps)
-        if name == "bitcast" or (name in _MAY_STAY and is_same_memory(op)):
+        if name == "bitcast" or (op.opcode.keeps_bytes and is_same_memory(op)):
             return _retyped(operands[0], op.shape)
         return self._kernel(op, trees, steps)
 
@@ -336,7 +332,7 @@ class Planner(Generic[KernelT]):
             return (copied, operands[0], *map(self.new, context))
         if name in ("async-update", "all-reduce-done"):
             return operands[0]
-        if name in ("async-done", "all-gather-done", "collective-permute-done"):
+        if op.opcode.takes_pair:
             return cast("tuple[Tree, ...]", operands[0])[1]
         if name == "copy-done":
             return cast("tuple[Tree, ...]", operands[0])[0]

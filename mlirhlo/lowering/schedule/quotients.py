@@ -8,7 +8,7 @@ be exact, so their quotients are rounded as IEEE says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 from xdsl.dialects.builtin import IntegerAttr, i64
@@ -16,6 +16,7 @@ from xdsl.ir import Block, SSAValue
 
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.table import OPCODES, opcodes
 from mlirhlo.dialects.structured import AssembleOp, ContractOp, FoldOp, GatherOp, KernelOp, MapOp
 from mlirhlo.dialects.structured.base import ULP, yielded
 from mlirhlo.lowering.schedule.attributes import element_of
@@ -34,19 +35,12 @@ class Origin(Enum):
 
 Origins = dict[SSAValue, Origin]
 
-_TRANSCENDENTAL = frozenset(
-    {
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosine", "cosh", "erf", "exponential",
-        "exponential-minus-one", "log", "log-plus-one", "logistic", "sine", "sinh", "tan", "tanh",
-    }
-)  # fmt: skip
-_ARITHMETIC = frozenset({"add", "complex", "divide", "multiply", "subtract"})
+_TRANSCENDENTAL = opcodes(lambda row: row.transcendental and not row.is_root)
+_ARITHMETIC = opcodes(
+    lambda row: row.elementwise and row.arity == 2 and not (row.exact or row.transcendental)
+)
 """Rounded if an operand is."""
-_CHOICES: Mapping[str, int] = {"clamp": 0, "maximum": 0, "minimum": 0, "select": 1}
-"""What gives one of its operands, from that number on."""
-_OF_ONE = frozenset(
-    {"abs", "cbrt", "convert", "copy", "imag", "negate", "real", "reduce-precision", "rsqrt", "sqrt"}
-)  # fmt: skip
+_OF_ONE = opcodes(lambda row: row.arity == 1 and (row.exact or row.is_root)) | {"reduce-precision"}
 """Rounded if the operand is."""
 
 
@@ -150,6 +144,7 @@ def _instruction(opcode: str, operands: Sequence[Origin]) -> Origin:
         return Origin.ROUNDED
     if opcode in _ARITHMETIC:
         return _computed(operands)
-    if opcode in _CHOICES:
-        return _chosen(operands[_CHOICES[opcode] :])
-    return operands[0] if opcode in _OF_ONE else Origin.EXACT
+    if opcode in _OF_ONE:
+        return operands[0]
+    row = OPCODES[opcode]
+    return _chosen(operands[row.data]) if row.exact and row.data else Origin.EXACT

@@ -27,7 +27,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.dialects.hlo.table import ANNOTATIONS
+from mlirhlo.dialects.hlo.table import ANNOTATIONS, opcodes
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op, new_block
 from mlirhlo.dialects.structured import IndexOp, YieldOp
@@ -193,7 +193,7 @@ class Body:
         return (elementwise(self, op, [part[0] for part in operands]),)
 
 
-_IDENTITIES = frozenset({"broadcast", "copy", "reshape", "reverse", "slice", "transpose"})
+_IDENTITIES = opcodes(lambda row: (row.is_index_map and row.moves) or row.name == "copy")
 """What moves elements leaves a scalar what it is."""
 
 

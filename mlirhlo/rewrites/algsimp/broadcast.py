@@ -13,8 +13,8 @@ from mlirhlo.dialects.hlo.ops import (
     SliceOp,
     TransposeOp,
 )
-from mlirhlo.dialects.hlo.ops.base import classes_of
-from mlirhlo.dialects.hlo.table import Movement
+from mlirhlo.dialects.hlo.ops.base import OP_CLASSES
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -142,11 +142,11 @@ def movement_of_scalar_broadcast(op: Instruction, rewriter: Rewriter) -> None:
     _scalar_user(op, rewriter)
 
 
-ELEMENTWISE = classes_of(lambda row: row.elementwise and row.movement is not Movement.COPY)
+ELEMENTWISE = opcodes(lambda row: row.elementwise and row.movement is not Movement.COPY)
 
 
 @rule(
-    *sorted(ELEMENTWISE, key=lambda cls: cls.name),
+    *(OP_CLASSES[name] for name in sorted(ELEMENTWISE)),
     needs=("enable_sink_broadcast",),
     reads=(BroadcastOp,),
 )

@@ -19,7 +19,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-from mlirhlo.dialects.hlo.table import opcodes
+from mlirhlo.dialects.hlo.table import Calls, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.quick import read_instead
 from mlirhlo.rewrites.algsimp.common import own_properties
@@ -107,8 +107,7 @@ class _Functions(FunctionsLike):
             op
             for computation in self.running
             for op in computation.instructions
-            if isinstance(op, (CallOp, ConditionalOp, WhileOp))
-            and not kept.intersection(op.called_computations)
+            if op.opcode.calls is Calls.CONTROL and not kept.intersection(op.called_computations)
         ]
         while any(self._agree(op) for op in calls):
             pass
@@ -126,7 +125,7 @@ class _Functions(FunctionsLike):
         pending = [
             name
             for op in module.instructions
-            if not isinstance(op, (CallOp, ConditionalOp, WhileOp))
+            if op.opcode.calls is not Calls.CONTROL
             for name in op.called_computations
         ]
         kept: set[str] = set()

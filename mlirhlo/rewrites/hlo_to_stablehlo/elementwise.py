@@ -12,6 +12,7 @@ from mlirhlo.dialects.hlo.attributes.base import int_of, str_of
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.dialects.stablehlo.attributes import (
     ComparisonDirectionAttr,
     ComparisonTypeAttr,
@@ -25,22 +26,14 @@ if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.elementwise import CompareOp
 
 SAME: Mapping[str, str] = {
-    opcode: "stablehlo." + opcode.replace("-", "_")
-    for opcode in (
-        *("abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "complex", "convert", "cosine"),
-        *("count-leading-zeros", "divide", "exponential", "exponential-minus-one", "floor", "imag"),
-        *("is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply"),
-        *("negate", "not", "or", "popcnt", "power", "real", "remainder", "round-nearest-afz"),
-        *("round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic"),
-        *("shift-right-logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor"),
-        *("bitcast-convert", "reshape"),
-    )
-} | {"erf": "chlo.erf", "mulhi": "chlo.mulhi"}
+    row.name: row.stablehlo
+    for row in OPCODES.values()
+    if row.stablehlo.startswith("stablehlo.") or row.name in ("erf", "mulhi")
+}
 """Opcodes of one op with the same operands and no attribute but the accuracy, and back."""
 
 EXPANDED: Mapping[str, str] = {
-    opcode: f"chlo.{opcode}"
-    for opcode in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh")
+    row.name: row.stablehlo for row in OPCODES.values() if row.stablehlo and row.name not in SAME
 }
 """Opcodes whose op of CHLO is not that instruction but an expansion: marked."""
 

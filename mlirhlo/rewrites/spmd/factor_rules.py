@@ -38,7 +38,7 @@ def all_whole(op: Instruction) -> Factors:
 
 
 @rule("copy", "opt-barrier", "map", "all-reduce", "domain", "collective-broadcast",
-       "collective-permute", "optimization-barrier", "rng-get-and-update-state")  # fmt: skip
+       "collective-permute", "rng-get-and-update-state")  # fmt: skip
 def elementwise(op: Instruction) -> Factors:
     """Every array has the same factors; scalars have none."""
     found = Factors()

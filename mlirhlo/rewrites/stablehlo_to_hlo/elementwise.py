@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirhlo.dialects.hlo import table
 from mlirhlo.dialects.hlo.attributes.annotations import ResultAccuracy, ResultAccuracyAttr
 from mlirhlo.dialects.hlo.attributes.base import integer, integers, string
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
@@ -27,49 +28,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OPCODES: Mapping[str, str] = {
-    "stablehlo.abs": "abs",
-    "stablehlo.add": "add",
-    "stablehlo.and": "and",
-    "stablehlo.atan2": "atan2",
-    "stablehlo.cbrt": "cbrt",
-    "stablehlo.ceil": "ceil",
-    "stablehlo.complex": "complex",
-    "stablehlo.cosine": "cosine",
-    "stablehlo.count_leading_zeros": "count-leading-zeros",
-    "stablehlo.divide": "divide",
-    "stablehlo.exponential": "exponential",
-    "stablehlo.exponential_minus_one": "exponential-minus-one",
-    "stablehlo.floor": "floor",
-    "stablehlo.imag": "imag",
-    "stablehlo.is_finite": "is-finite",
-    "stablehlo.log": "log",
-    "stablehlo.log_plus_one": "log-plus-one",
-    "stablehlo.logistic": "logistic",
-    "stablehlo.maximum": "maximum",
-    "stablehlo.minimum": "minimum",
-    "stablehlo.multiply": "multiply",
-    "stablehlo.negate": "negate",
-    "stablehlo.not": "not",
-    "stablehlo.or": "or",
-    "stablehlo.popcnt": "popcnt",
-    "stablehlo.power": "power",
-    "stablehlo.real": "real",
-    "stablehlo.remainder": "remainder",
-    "stablehlo.round_nearest_afz": "round-nearest-afz",
-    "stablehlo.round_nearest_even": "round-nearest-even",
-    "stablehlo.rsqrt": "rsqrt",
-    "stablehlo.shift_left": "shift-left",
-    "stablehlo.shift_right_arithmetic": "shift-right-arithmetic",
-    "stablehlo.shift_right_logical": "shift-right-logical",
-    "stablehlo.sign": "sign",
-    "stablehlo.sine": "sine",
-    "stablehlo.sqrt": "sqrt",
-    "stablehlo.subtract": "subtract",
-    "stablehlo.tan": "tan",
-    "stablehlo.tanh": "tanh",
-    "stablehlo.xor": "xor",
-    "chlo.erf": "erf",
-    "chlo.mulhi": "mulhi",
+    row.stablehlo: row.name
+    for row in table.OPCODES.values()
+    if row.elementwise
+    and row.arity in (1, 2)
+    and row.stablehlo
+    and (row.stablehlo.startswith("stablehlo.") or row.name in ("erf", "mulhi"))
+    and row.name != "convert"
 }
 """Ops that are one instruction of the same operands, with nothing but an accuracy."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.dialects.hlo.table import OPCODES, Calls, Opcode
 
 COMMON = ("f32", "s32", "bf16", "u8", "pred", "f64", "c64", "s64", "f16")
 
@@ -63,26 +64,30 @@ def shape_of(line: str) -> str:
 GENERATORS: dict[str, Callable[[Choices, str], Case]] = {}
 """By opcode."""
 
+
+def _why_not_executed(row: Opcode) -> str:
+    if row.calls is Calls.ASYNCHRONOUS:
+        return "wrappers; XLA:CPU makes its own"
+    if row.transfers:
+        return "wait for a host that jaxlib does not offer"
+    if row.collective and row.is_asynchronous:
+        return (
+            "made by XLA's own passes; StableHLO, by which programs come in, has no word for them"
+        )
+    if row.is_asynchronous or row.name in ("collective-broadcast", "ragged-all-to-all"):
+        return "XLA:CPU has no thunk for them"
+    if row.varies:
+        return "XLA:CPU's numbers are its own"
+    if row.name in ("ragged-dot", "scaled-dot") or row.name == "stochastic-convert":
+        return "XLA:CPU cannot compile them"
+    if row.newer:
+        return "newer than this jaxlib"
+    return "XLA refuses it before layouts are assigned" if row.name == "bitcast" else ""
+
+
 NOT_EXECUTED: dict[str, str] = {
-    **dict.fromkeys(("async-start", "async-update", "async-done"), "wrappers; XLA:CPU makes its own"),
-    **dict.fromkeys(("copy-start", "copy-done"), "XLA:CPU has no thunk for them"),
-    **dict.fromkeys(
-        ("infeed", "outfeed", "recv", "recv-done", "send", "send-done"),
-        "wait for a host that jaxlib does not offer",
-    ),
-    **dict.fromkeys(("rng", "rng-get-and-update-state"), "XLA:CPU's numbers are its own"),
-    **dict.fromkeys(("ragged-dot", "scaled-dot", "stochastic-convert"), "XLA:CPU cannot compile them"),
-    **dict.fromkeys(("atan", "collective-reduce", "shuffle"), "newer than this jaxlib"),
-    **dict.fromkeys(
-        (
-            "all-gather-start", "all-gather-done", "all-reduce-start", "all-reduce-done",
-            "collective-permute-start", "collective-permute-done",
-        ),
-        "made by XLA's own passes; StableHLO, by which programs come in, has no word for them",
-    ),
-    "bitcast": "XLA refuses it before layouts are assigned",
-    **dict.fromkeys(("collective-broadcast", "ragged-all-to-all"), "XLA:CPU has no thunk for them"),
-}  # fmt: skip
+    name: reason for name, row in OPCODES.items() if (reason := _why_not_executed(row))
+}
 """Opcodes without a meaning in XLA:CPU as jaxlib offers it, and why."""
 
 
@@ -118,7 +123,9 @@ def arguments(count: int) -> str:
 
 # ---------------------------------------------------------------- computations
 
-REDUCERS = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
+REDUCERS = tuple(
+    sorted((n for n, row in OPCODES.items() if row.identity), key=lambda n: OPCODES[n].bitwise)
+)
 
 
 def computation(name: str, parameters: Sequence[str], *lines: str) -> str:

@@ -30,6 +30,7 @@ from mlirhlo.debug.fuzz.generators.instructions import (
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, parse_shape
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW
 
 assert every
 
@@ -48,7 +49,7 @@ _PLAIN = tuple(sorted(GENERATORS.keys() - {"parameter", "custom-call"}))
 _FUSED = tuple(
     o
     for o in _PLAIN
-    if o not in ("call", "while", "conditional", "after-all", "add-dependency", "rng-bit-generator")
+    if o not in CONTROL_FLOW | {"after-all", "add-dependency"} and o != "rng-bit-generator"
 )
 MAX_ELEMENTS = 600
 MAX_DRAWS = 10

@@ -27,6 +27,7 @@ from mlirhlo.debug.fuzz.generators.places import COUNTS, SHARDED, Places, arrays
 from mlirhlo.debug.fuzz.generators.regions import Region
 from mlirhlo.debug.fuzz.generators.unexecuted import OTHERS
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, parse_shape
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, LINEAR_ALGEBRA_ROWS, REDUCTION_ROWS, opcodes
 
 __all__ = ["OPCODES", "Program", "every", "program"]
 
@@ -279,32 +280,10 @@ def _named(text: str, prefix: str) -> str:
 REDUCED_TYPES = ("pred", "f32", "f64", "s32", "s64", "u8", "u32", "c64")
 """Types that a collective may sum."""
 SUMS = frozenset(
-    {
-        *("ragged-dot", "scaled-dot"),
-        *(
-            "dot",
-            "convolution",
-            "reduce",
-            "reduce-window",
-            "scatter",
-            "select-and-scatter",
-            "scan",
-            "fft",
-        ),
-        *(
-            "batch-norm-grad",
-            "batch-norm-inference",
-            "batch-norm-training",
-            "cholesky",
-            "topk",
-            "sort",
-        ),
-        *("triangular-solve", "custom-call"),
-    }
+    {row.name for row in (*LINEAR_ALGEBRA_ROWS, *REDUCTION_ROWS)} - {"map"}
+    | {"scatter", "custom-call"}
 )
 """Their results depend on the order of operands, or are not exact, for any but small integers."""
-BODIES = ("call", "conditional", "while")
-"""Opcodes whose computations hold arrays that may be sharded."""
 
 
 def program(c: Choices, opcode: str) -> Program:
@@ -337,7 +316,7 @@ def _instance(
         for array in case.inputs
     ]
     computations = case.computations
-    if opcode in BODIES:
+    if opcode in CONTROL_FLOW:
         computations = "\n".join(places.marked(line) for line in computations.split("\n"))
     writer.head.append(_named(computations, prefix))
     lines = [*case.before, f"@r = {case.line}"]
@@ -362,23 +341,15 @@ def _instance(
 
 Array = tuple[str, ArrayShape, bool]
 """Name, shape, and whether its values are small integers."""
-TAME = frozenset(
-    {
-        *("slice", "pad", "transpose", "reverse", "broadcast", "concatenate", "reshape", "copy"),
-        *(
-            "abs",
-            "negate",
-            "add",
-            "subtract",
-            "maximum",
-            "minimum",
-            "select",
-            "sign",
-            "iota",
-            "tuple",
-        ),
-        *("dynamic-slice", "dynamic-update-slice", "gather", "opt-barrier", "get-tuple-element"),
-    }
+TAME = (
+    opcodes(
+        lambda row: (
+            (row.moves and not row.collective)
+            or (row.exact and row.arity in (1, 2) and row.data is not None and not row.gives_real)
+        )
+    )
+    | {"add", "subtract"}
+    | {"abs", "sign", "iota"}
 )
 """What these make of small integers are such."""
 

@@ -181,6 +181,11 @@ class Opcode:
         """Whether an element of it takes no more than one or two instructions of a processor."""
         return self.element_ns <= PLAIN_NS
 
+    @property
+    def instructions(self) -> float:
+        """Instructions of a processor that an element of it takes, going by its time."""
+        return max(1.0, self.element_ns / PLAIN_NS)
+
     def data_operands(self, count: int) -> Sequence[int]:
         """Those of `count` operands whose elements, in the result's own type, the result is made of.
 

@@ -20,7 +20,6 @@ from mlirhlo.rewrites.fusion.choosing import LEAST_DEPTH
 
 _MOST_OPS = 6
 """Instructions of a predicate, which is computed once more to know whether a tile is wanted."""
-_FREE = frozenset({"bitcast", "broadcast", "constant", "convert", "iota", "reshape"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,6 @@ def _is_cheap(predicate: SSAValue, operands: Sequence[SSAValue]) -> bool:
     ends = set(operands)
     owners = [value.owner for value in values_between([predicate], operands) if value not in ends]
     rows = [owner.opcode for owner in owners if isinstance(owner, Instruction)]
-    costing = [row for row in rows if row.name not in _FREE]
+    costing = [row for row in rows if not row.is_trivial and row.name != "convert"]
     is_quick = all(row.elementwise and row.is_plain for row in costing)
     return is_quick and len(rows) == len(owners) and len(costing) <= _MOST_OPS

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConvolutionOp, DotOp, TransposeOp, TupleOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import Movement, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.hlo_to_loops.canonical import canonical
 from mlirhlo.lowering.hlo_to_loops.contractions.blocked import blocked_kernel
@@ -27,13 +28,12 @@ from mlirhlo.lowering.hlo_to_loops.kernels import (
 )
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, array
 
-BEFORE = frozenset(
-    {
-        *("bitcast", "broadcast", "concatenate", "constant", "convert", "copy", "dynamic-slice"),
-        *("iota", "pad", "reshape", "reverse", "slice", "transpose"),
-    }
+BEFORE = opcodes(
+    lambda row: (
+        row.elementwise or row.is_index_map or row.movement in (Movement.JOIN, Movement.SLICE)
+    )
 )
-"""Opcodes on operands that packing computes, beside elementwise ones."""
+"""Opcodes on operands that packing computes."""
 
 
 _CONTRACTIONS = frozenset({DotOp, ConvolutionOp})
@@ -122,9 +122,7 @@ def the_contraction(
             if found is not None or not op.is_dense:
                 return None
             found = op
-        elif not isinstance(op, Instruction) or (
-            not op.opcode.elementwise and op.opcode.name not in BEFORE
-        ):
+        elif not isinstance(op, Instruction) or (op.opcode.name not in BEFORE):
             return None
         assert isinstance(op, Instruction)
         stack += op.inputs

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import ComplexType
 
 from mlirhlo.analysis.shape_inference.base import fits
 from mlirhlo.analysis.stablehlo.base import Given, Results, check_unique, infers, listed
-from mlirhlo.analysis.stablehlo.signatures import SIGNATURES, Signature
 from mlirhlo.analysis.stablehlo.tensors import (
     DYNAMIC,
     Tensor,
@@ -20,57 +19,33 @@ from mlirhlo.analysis.stablehlo.tensors import (
     tensor_of,
 )
 from mlirhlo.dialects.chlo.attributes import RaggedDotDimensionNumbers
-
-_COMPLEX_TOO = (
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh", "sinh",
-    "square", "tan",
-)  # fmt: skip
-_FLOAT_ONLY = ("digamma", "erf", "erf_inv", "erfc", "lgamma")
-_TESTS = ("is_inf", "is_neg_inf", "is_pos_inf")
-_BINARY = ("next_after", "polygamma", "zeta")
-_BROADCAST = (
-    "add", "atan2", "divide", "maximum", "minimum", "multiply", "next_after", "polygamma", "power",
-    "remainder", "shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract",
-)  # fmt: skip
-_BROADCAST_BITS = ("and", "or", "xor")
-
-_ANY = "PSUFC"
-
-CHLO_SIGNATURES: dict[str, Signature] = {
-    **{f"chlo.{name}": Signature(("FC",), ("FC",)) for name in _COMPLEX_TOO},
-    **{f"chlo.{name}": Signature(("F",), ("F",)) for name in _FLOAT_ONLY},
-    **{f"chlo.{name}": Signature(("F",), ("P",)) for name in _TESTS},
-    **{f"chlo.{name}": Signature(("F", "F"), ("F",)) for name in _BINARY},
-    **{f"chlo.broadcast_{name}": Signature((_ANY, _ANY), (_ANY,)) for name in _BROADCAST},
-    **{f"chlo.broadcast_{name}": Signature(("PSU", "PSU"), ("PSU",)) for name in _BROADCAST_BITS},
-    "chlo._asin_acos_kernel": Signature(("C",), ("C",)),
-    "chlo.broadcast_compare": Signature((_ANY, _ANY), ("P",)),
-    "chlo.broadcast_complex": Signature(("F", "F"), ("C",)),
-    "chlo.broadcast_select": Signature(("P", _ANY, _ANY), (_ANY,)),
-    "chlo.broadcast_zeta": Signature(("F", "F"), ("F",)),
-    "chlo.constant": Signature((), (f"{_ANY}!",)),
-    "chlo.constant_like": Signature((_ANY,), (_ANY,)),
-    "chlo.mulhi": Signature(("SU", "SU"), ("SU",)),
-    "chlo.ragged_dot": Signature((_ANY, _ANY, "SU:1"), (_ANY,)),
-    "chlo.top_k": Signature(("PSUF",), ("PSUF", "S")),
-}
+from mlirhlo.dialects.chlo.signatures import (
+    BINARY,
+    BROADCAST,
+    BROADCAST_BITS,
+    CHLO_SIGNATURES,
+    COMPLEX_TOO,
+    FLOAT_ONLY,
+    TESTS,
+)
+from mlirhlo.dialects.stablehlo.signatures import SIGNATURES, Signature
 
 
 @infers(
-    *(f"chlo.{name}" for name in (*_COMPLEX_TOO, *_FLOAT_ONLY, "_asin_acos_kernel")),
+    *(f"chlo.{name}" for name in (*COMPLEX_TOO, *FLOAT_ONLY, "_asin_acos_kernel")),
     c1="operand and result have one type",
 )
 def _unary(given: Given) -> Results:
     return (given.tensor(0),)
 
 
-@infers(*(f"chlo.{name}" for name in _TESTS), c1="operand and result have one shape")
+@infers(*(f"chlo.{name}" for name in TESTS), c1="operand and result have one shape")
 def _test(given: Given) -> Results:
     return (given.tensor(0).with_element(signless(1)),)
 
 
 @infers(
-    *(f"chlo.{name}" for name in (*_BINARY, "mulhi")),
+    *(f"chlo.{name}" for name in (*BINARY, "mulhi")),
     c1="both operands and the result have one type",
 )
 def _binary(given: Given) -> Results:
@@ -89,7 +64,7 @@ _BROADCAST_SENTENCES = {
 
 
 @infers(
-    *(f"chlo.broadcast_{name}" for name in (*_BROADCAST, *_BROADCAST_BITS, "zeta")),
+    *(f"chlo.broadcast_{name}" for name in (*BROADCAST, *BROADCAST_BITS, "zeta")),
     result=(3, 1),
     **_BROADCAST_SENTENCES,
 )

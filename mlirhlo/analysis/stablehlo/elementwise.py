@@ -22,16 +22,25 @@ from mlirhlo.analysis.stablehlo.tensors import (
     real_part,
     signless,
 )
+from mlirhlo.dialects.stablehlo.signatures import SIGNATURES
+from mlirhlo.dialects.stablehlo.table import ROWS
 
-_UNARY = (
-    "cbrt", "ceil", "cosine", "count_leading_zeros", "exponential", "exponential_minus_one",
-    "floor", "log", "log_plus_one", "logistic", "negate", "not", "popcnt", "round_nearest_afz",
-    "round_nearest_even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh",
-)  # fmt: skip
-_BINARY = (
-    "and", "atan2", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor",
-)  # fmt: skip
+
+def _of_one_type(operands: int) -> tuple[str, ...]:
+    """Elementwise ops of so many operands whose types, and the result's, have to be the same."""
+    return tuple(
+        name
+        for name, signature in SIGNATURES.items()
+        if "elementwise" in (row := ROWS["stablehlo." + name]).traits
+        and signature.operands == signature.results * operands
+        and row.by_name.keys() <= {"result_accuracy"}
+        and "A" not in signature.results[0]
+        and name != "convert"
+    )
+
+
+_UNARY = _of_one_type(1)
+_BINARY = _of_one_type(2)
 
 
 @infers(*_UNARY, c1="operand and result have one type")

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from mlirhlo.diagnostics import Diagnostic, HloError, Place
-from mlirhlo.dialects.hlo.table import OPCODES
+from mlirhlo.dialects.hlo.table import OPCODES, STARTED, opcodes
 
 _INSTRUCTION = re.compile(
     r"^\s*(?P<root>ROOT\s+)?(?P<name>%?[\w.-]+)\s*=\s*(?P<shape>\((?:[^()]|\([^()]*\))*\)|[a-z]\w*\[[^\]]*\]\S*|token\[\]|opaque\[\])\s+"
@@ -28,7 +28,15 @@ _CALLED = re.compile(
     r"|\b(?:branch_computations|called_computations|calls)=\{([^}]*)\}"
 )
 _SOURCE = re.compile(r'source_file="(?P<file>[^"]*)"(?:\s+source_line=(?P<line>\d+))?')
-_NOT_ALONE = ("parameter", "send", "recv", "domain", "after-all")
+_NOT_ALONE = (
+    opcodes(
+        lambda row: (
+            (row.transfers and row.name in STARTED) or row.name.endswith(("-done", "-update"))
+        )
+    )
+    | {"after-all", "domain"}
+    | {"parameter"}
+)
 _CHUNK = 1024
 _SMALL = 60
 """Lines of a computation that is copied into the module of an instruction that calls it."""
@@ -294,10 +302,7 @@ class Document:
         ]
         if missing:
             return missing
-        if line.match is not None and (
-            line.match["opcode"].endswith(("-done", "-update"))
-            or line.match["opcode"] in _NOT_ALONE
-        ):
+        if line.match is not None and line.match["opcode"] in _NOT_ALONE:
             return []  # these mean something only beside others: the check of the whole has them
         rows = ["HloModule line", ""]
         for name in line.called:

@@ -73,7 +73,8 @@ class OpRow:
     """Template of the pretty form; None for ops that are printed in generic form."""
     traits: frozenset[str] = frozenset()
     """`elementwise`, `commutative`, `side_effect`, `collective`, `terminator`, `segments` (operands
-    are split by `operandSegmentSizes`), `dynamic`, `deprecated`."""
+    are split by `operandSegmentSizes`), `dynamic`, `deprecated`, `moves` (the same on numbers that
+    stand for elements: it computes nothing)."""
     by_name: dict[str, Property] = field(default_factory=dict[str, Property], compare=False)
 
     @property

@@ -98,7 +98,7 @@ _CREATION = (
         "value:elements",
         "{constant}",
         results="output",
-        traits="constant",
+        traits="moves constant",
     ),
     row(
         "stablehlo.dynamic_iota",
@@ -133,25 +133,27 @@ _CREATION = (
 )
 
 _MOVEMENT = (
-    row("stablehlo.bitcast_convert", "operand", "", FUNCTIONAL),
+    row("stablehlo.bitcast_convert", "operand", "", FUNCTIONAL, traits="moves"),
     row(
         "stablehlo.broadcast",
         "operand",
         "broadcast_sizes:i64s",
         " {operands}, sizes = {broadcast_sizes:ints}{dict} : {functional}",
-        traits="deprecated",
+        traits="moves deprecated",
     ),
     row(
         "stablehlo.broadcast_in_dim",
         "operand",
         "broadcast_dimensions:i64s",
         " {operands}, dims = {broadcast_dimensions:ints}{dict} : {functional}",
+        traits="moves",
     ),
     row(
         "stablehlo.concatenate",
         "inputs*",
         "dimension:i64",
         " {operands}, dim = {dimension:i64}{dict} : {functional}",
+        traits="moves",
     ),
     row(
         "stablehlo.dynamic_broadcast_in_dim",
@@ -159,41 +161,51 @@ _MOVEMENT = (
         "broadcast_dimensions:i64s known_expanding_dimensions:i64s?"
         " known_nonexpanding_dimensions:i64s?",
         " {operands}, dims = {broadcast_dimensions:ints}{dict} : {functional}",
-        traits="dynamic",
+        traits="moves dynamic",
     ),
     row(
         "stablehlo.dynamic_gather",
         "operand start_indices slice_sizes",
         "dimension_numbers:GatherDimensionNumbersAttr indices_are_sorted:bool=false",
-        traits="dynamic",
+        traits="moves dynamic",
     ),
     row(
         "stablehlo.dynamic_pad",
         "operand padding_value edge_padding_low edge_padding_high interior_padding",
         "",
         FUNCTIONAL,
-        traits="dynamic",
+        traits="moves dynamic",
     ),
-    row("stablehlo.dynamic_reshape", "operand output_shape", "", FUNCTIONAL, traits="dynamic"),
+    row(
+        "stablehlo.dynamic_reshape", "operand output_shape", "", FUNCTIONAL, traits="moves dynamic"
+    ),
     row(
         "stablehlo.dynamic_slice",
         "operand start_indices*",
         "slice_sizes:i64s",
         " {$operand}, {$start_indices}, sizes = {slice_sizes:ints}{dict} : {functional}",
+        traits="moves",
     ),
-    row("stablehlo.dynamic_update_slice", "operand update start_indices*", "", FUNCTIONAL),
+    row(
+        "stablehlo.dynamic_update_slice",
+        "operand update start_indices*",
+        "",
+        FUNCTIONAL,
+        traits="moves",
+    ),
     row(
         "stablehlo.gather",
         "operand start_indices",
         "dimension_numbers:GatherDimensionNumbersAttr slice_sizes:i64s"
         " indices_are_sorted:bool=false",
+        traits="moves",
     ),
     row(
         "stablehlo.get_dimension_size",
         "operand",
         "dimension:i64",
         " {operands}, dim = {dimension:i64}{dict} : {functional}",
-        traits="dynamic",
+        traits="moves dynamic",
     ),
     row(
         "stablehlo.pad",
@@ -201,20 +213,22 @@ _MOVEMENT = (
         "edge_padding_low:i64s edge_padding_high:i64s interior_padding:i64s",
         " {operands}, low = {edge_padding_low:ints}, high = {edge_padding_high:ints}"
         ", interior = {interior_padding:ints}{dict} : {functional}",
+        traits="moves",
     ),
     row(
         "stablehlo.real_dynamic_slice",
         "operand start_indices limit_indices strides",
         "",
         FUNCTIONAL,
-        traits="dynamic",
+        traits="moves dynamic",
     ),
-    row("stablehlo.reshape", "operand", "", FUNCTIONAL),
+    row("stablehlo.reshape", "operand", "", FUNCTIONAL, traits="moves"),
     row(
         "stablehlo.reverse",
         "operand",
         "dimensions:i64s",
         " {operands}, dims = {dimensions:ints}{dict} : {same}",
+        traits="moves",
     ),
     row(
         "stablehlo.scatter",
@@ -229,13 +243,14 @@ _MOVEMENT = (
         "operand size",
         "dimension:i64",
         " {operands}, dim = {dimension:i64}{dict} : {functional}",
-        traits="dynamic",
+        traits="moves dynamic",
     ),
     row(
         "stablehlo.slice",
         "operand",
         "start_indices:i64s limit_indices:i64s strides:i64s",
         " {operands} {start_indices+limit_indices+strides:ranges}{dict} : {functional}",
+        traits="moves",
     ),
     row(
         "stablehlo.sort",
@@ -248,13 +263,14 @@ _MOVEMENT = (
         "stablehlo.torch_index_select",
         "operand index",
         "dim:i64 batch_dims:i64",
-        traits="deprecated",
+        traits="moves deprecated",
     ),
     row(
         "stablehlo.transpose",
         "operand",
         "permutation:i64s",
         " {operands}, dims = {permutation:ints}{dict} : {functional}",
+        traits="moves",
     ),
 )
 
@@ -368,7 +384,7 @@ _COLLECTIVES = (
         "operands*",
         f"all_gather_dim:i64 {_GROUPS} use_global_device_ids:unit?",
         results="results*",
-        traits="collective",
+        traits="moves collective",
     ),
     row(
         "stablehlo.all_reduce",
@@ -383,16 +399,16 @@ _COLLECTIVES = (
         "operands*",
         f"split_dimension:i64 concat_dimension:i64 split_count:i64 {_GROUPS}",
         results="results*",
-        traits="collective",
+        traits="moves collective",
     ),
-    row("stablehlo.async_done", "operand", "", results="results*", traits="side_effect"),
-    row("stablehlo.async_start", "operands*", "", regions=1, traits="side_effect"),
-    row("stablehlo.collective_broadcast", "operand", _GROUPS, traits="collective"),
+    row("stablehlo.async_done", "operand", "", results="results*", traits="moves side_effect"),
+    row("stablehlo.async_start", "operands*", "", regions=1, traits="moves side_effect"),
+    row("stablehlo.collective_broadcast", "operand", _GROUPS, traits="moves collective"),
     row(
         "stablehlo.collective_permute",
         "operand",
         "source_target_pairs:elements64 channel_handle:ChannelHandleAttr?",
-        traits="collective",
+        traits="moves collective",
     ),
     row(
         "stablehlo.cross-replica-sum",
@@ -419,7 +435,7 @@ _CONTROL = (
         " {name:str} {operands}{dict} : {functional}",
         results="results*",
         regions=-1,
-        traits="side_effect",
+        traits="moves side_effect",
     ),
     row("stablehlo.create_token", "", "", "{dict} : {results}", results="output"),
     row(
@@ -430,13 +446,14 @@ _CONTROL = (
         " output_operand_aliases:list=[]",
         " {call_target_name:symbol}({operands}){dict} : {functional}",
         results="results*",
-        traits="side_effect",
+        traits="moves side_effect",
     ),
     row(
         "stablehlo.get_tuple_element",
         "operand",
         "index:i32",
         " {operands}[{index:i32}]{dict} : {functional}",
+        traits="moves",
     ),
     row("stablehlo.if", "pred", "", results="results*", regions=2),
     row(
@@ -444,7 +461,7 @@ _CONTROL = (
         "token",
         "infeed_config:str!= layout:list?",
         results="results*",
-        traits="side_effect",
+        traits="moves side_effect",
     ),
     row(
         "stablehlo.optimization_barrier",
@@ -452,19 +469,20 @@ _CONTROL = (
         "",
         "{barrier}",
         results="result*",
+        traits="moves",
     ),
-    row("stablehlo.outfeed", "inputs* token", "outfeed_config:str!=", traits="side_effect"),
-    row("stablehlo.recv", "token", _TRANSFER, results="results*", traits="side_effect"),
+    row("stablehlo.outfeed", "inputs* token", "outfeed_config:str!=", traits="moves side_effect"),
+    row("stablehlo.recv", "token", _TRANSFER, results="results*", traits="moves side_effect"),
     row(
         "stablehlo.return",
         "results*",
         "",
         " {operands}{dict}{types?}",
         results="",
-        traits="terminator",
+        traits="moves terminator",
     ),
-    row("stablehlo.send", "inputs* token", _TRANSFER, traits="side_effect"),
-    row("stablehlo.tuple", "val*", "", " {operands}{dict} : {tuple}"),
+    row("stablehlo.send", "inputs* token", _TRANSFER, traits="moves side_effect"),
+    row("stablehlo.tuple", "val*", "", " {operands}{dict} : {tuple}", traits="moves"),
     row("stablehlo.while", "operand*", "", "{while}", results="results*", regions=2),
 )
 

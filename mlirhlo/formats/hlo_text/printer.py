@@ -32,10 +32,6 @@ from mlirhlo.formats.hlo_text.printer_order import computation_order, fused_comp
 
 _COMPACT_OPERANDS = 4
 _NAMED_BRACE_INSTRUCTIONS = 5
-_TO_APPLY = frozenset(
-    ("all-reduce", "all-reduce-start", "call", "map", "reduce", "reduce-window", "scatter", "sort")
-)
-"""Opcodes that say `to_apply=` before a whole body; the others of that attribute say `calls=`."""
 
 
 def print_module(module: ModuleOp, options: PrintOptions | None = None) -> str:
@@ -321,12 +317,8 @@ class ModulePrinter:
             attribute = properties.get(key)
             if write is None:
                 if attribute is not None and not hides_calls:
-                    word = spec.key
-                    if (
-                        word == "to_apply"
-                        and self.options.subcomputations is Subcomputations.BODIES
-                    ):
-                        word = word if op.opcode.name in _TO_APPLY else "calls"
+                    is_body = self.options.subcomputations is Subcomputations.BODIES
+                    word = (is_body and spec.body_key) or spec.key
                     is_list = spec.kind.name == "computations"
                     self._calls(word, symbols_of(attribute), pieces, level, is_list)
             elif attribute is not None:

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.diagnostics import Diagnostic, HloError, Place, error
+from mlirhlo.dialects.hlo.table import Calls, opcodes
 from mlirhlo.dialects.stablehlo import attributes as stablehlo
 from mlirhlo.dialects.stablehlo import mesh
 from mlirhlo.dialects.stablehlo.locations import (
@@ -49,8 +50,9 @@ _RANGES = Version(1, 8, 4)
 _DICTIONARY_CONFIG = Version(1, 3)
 _PROMOTING = Version(0, 17)
 _REDUCERS = frozenset(
-    {"all_reduce", "reduce", "reduce_scatter", "reduce_window", "scatter", "select_and_scatter"}
-)
+    name.replace("-", "_")
+    for name in opcodes(lambda row: row.calls is Calls.ELEMENTS and not row.is_asynchronous)
+) - {"map", "sort"}
 
 _TYPE_SINCE: Mapping[Attribute, Version] = {
     builtin.Float8E4M3FNUZType(): Version(0, 10),

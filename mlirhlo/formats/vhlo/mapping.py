@@ -31,6 +31,7 @@ from xdsl.ir import Attribute
 from mlirhlo.dialects.stablehlo import attributes as stablehlo
 from mlirhlo.dialects.stablehlo.elements import DenseAttr, Elements
 from mlirhlo.dialects.stablehlo.structs import StructAttr
+from mlirhlo.dialects.stablehlo.table import ROWS
 from mlirhlo.formats.bytecode import dense
 from mlirhlo.formats.vhlo.attributes import ApiVersionAttr
 
@@ -266,14 +267,9 @@ RENAMED = {"channel_id": "handle", "channel_type": "type"}
 """Fields whose name differs."""
 
 COLLECTIVES = frozenset(
-    [
-        "all_gather",
-        "all_reduce",
-        "all_to_all",
-        "collective_broadcast",
-        "collective_permute",
-        "reduce_scatter",
-    ]
+    name.removeprefix("stablehlo.")
+    for name, row in ROWS.items()
+    if "collective" in row.traits and "channel_handle" in row.by_name
 )
 """Operations whose `channel_id` is the handle of a channel between devices."""
 LOST_CHANNEL_TYPE = 0
@@ -397,7 +393,9 @@ _CONSTANT: Mapping[tuple[str, str], Attribute] = {
 }
 
 DEFAULT_ACCURACY = stablehlo.ResultAccuracyAttr(stablehlo.ResultAccuracy())
-_WINDOWED = frozenset({"convolution", "dynamic_conv", "reduce_window", "select_and_scatter"})
+_WINDOWED = frozenset(
+    name.removeprefix("stablehlo.") for name, row in ROWS.items() if "window_strides" in row.by_name
+)
 
 
 def default(opcode: str, name: str, dimensions: int) -> Attribute | None:

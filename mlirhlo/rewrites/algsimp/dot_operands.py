@@ -8,10 +8,8 @@ from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.element_types import F32, F64, PrimitiveType
 from mlirhlo.dialects.hlo.ops import (
     AddOp,
-    BitcastOp,
     ConcatenateOp,
     ConvertOp,
-    CopyOp,
     DotOp,
     DynamicSliceOp,
     GetTupleElementOp,
@@ -23,6 +21,8 @@ from mlirhlo.dialects.hlo.ops import (
     SliceOp,
     TransposeOp,
 )
+from mlirhlo.dialects.hlo.ops.base import classes_of
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
@@ -227,13 +227,16 @@ def dot_of_transposes(op: DotOp, rewriter: Rewriter) -> None:
     b.done()
 
 
-_PARAMETER_LIKE = (BitcastOp, ConvertOp, CopyOp, GetTupleElementOp, ReshapeOp, TransposeOp)
+_PARAMETER_LIKE = classes_of(lambda row: row.keeps_bytes or row.movement is Movement.PERMUTE) | {
+    ConvertOp,
+    GetTupleElementOp,
+}
 
 
 def _is_parameter(value: SSAValue) -> bool:
     owner = value.owner
-    while isinstance(owner, _PARAMETER_LIKE):
-        owner = owner.operand.owner
+    while isinstance(owner, Instruction) and type(owner) in _PARAMETER_LIKE:
+        owner = owner.inputs[0].owner
     return isinstance(owner, ParameterOp)
 
 

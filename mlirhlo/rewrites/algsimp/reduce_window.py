@@ -11,21 +11,18 @@ from mlirhlo.dialects.hlo.attributes.base import integer, integers
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowAttr, WindowDimension
 from mlirhlo.dialects.hlo.ops import (
     AddOp,
-    BitcastOp,
     ConvertOp,
     CopyOp,
     Instruction,
     IotaOp,
-    MaximumOp,
-    MinimumOp,
     MultiplyOp,
     PadOp,
     ReduceOp,
     ReduceWindowOp,
-    ReshapeOp,
     SliceOp,
     TupleOp,
 )
+from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
@@ -109,14 +106,15 @@ def reduce_window_of_scalar(op: ReduceWindowOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.inputs[0])
 
 
-_SEEN_THROUGH = (ReshapeOp, BitcastOp, SliceOp, CopyOp)
+_SEEN_THROUGH = classes_of(lambda row: row.is_index_map and row.arity == 1) | {CopyOp}
 
 
 def _scalar_everywhere(b: Builder, value: SSAValue) -> Instruction | None:
     """The scalar constant that all elements of `value` equal; converts are done to it."""
     owner = value.owner
-    if isinstance(owner, _SEEN_THROUGH) and element(owner) is element(owner.operand):
-        return _scalar_everywhere(b, owner.operand)
+    assert isinstance(owner, Instruction)
+    if type(owner) in _SEEN_THROUGH and element(owner) is element(owner.inputs[0]):
+        return _scalar_everywhere(b, owner.inputs[0])
     if isinstance(owner, ConvertOp):
         inner = _scalar_everywhere(b, owner.operand)
         return None if inner is None else b(ConvertOp, inner, shape=sized(array(owner), ()))
@@ -165,7 +163,7 @@ def reduce_window_of_ones(op: ReduceWindowOp, rewriter: Rewriter) -> None:
     if not _single(op) or not dims or not all(d.size == 1 and _moves_by_one(d) for d in dims):
         return
     cls = reducer(op.to_apply, rewriter)
-    if cls not in (AddOp, MinimumOp, MaximumOp) or array(op.inputs[0]).is_dynamic:
+    if cls is None or cls.opcode.identity is None or array(op.inputs[0]).is_dynamic:
         return
     b = Builder(op, rewriter)
     source = array(op.inputs[0])

@@ -7,37 +7,16 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirhlo.dialects.chlo import ROWS
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.rewrites.chlo_expansion.emitter import Emitter, Value
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
 PLAIN: Mapping[str, str] = {
-    "chlo.broadcast_" + name: "stablehlo." + name
-    for name in [
-        "add",
-        "and",
-        "atan2",
-        "compare",
-        "complex",
-        "divide",
-        "maximum",
-        "minimum",
-        "multiply",
-        "or",
-        "power",
-        "remainder",
-        "select",
-        "shift_left",
-        "shift_right_arithmetic",
-        "shift_right_logical",
-        "subtract",
-        "xor",
-    ]
-} | {
-    "chlo.broadcast_next_after": "chlo.next_after",
-    "chlo.broadcast_polygamma": "chlo.polygamma",
-    "chlo.broadcast_zeta": "chlo.zeta",
+    name: f"stablehlo.{plain}" if f"stablehlo.{plain}" in OP_CLASSES else f"chlo.{plain}"
+    for name in ROWS
+    if (plain := name.removeprefix("chlo.broadcast_")) != name
 }
 """The op of equal shapes that each broadcasting op is."""
 

@@ -22,7 +22,7 @@ from mlirhlo.dialects.hlo.ops import (
     ReduceScatterOp,
     ReshapeOp,
 )
-from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.base import Instruction, classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import Opcode
 from mlirhlo.interp.collectives import GroupMode, group_mode
@@ -44,7 +44,14 @@ from mlirhlo.rewrites.rules import Rewriter
 class Simplifier(HloPass):
     """Tries a rewrite on every instruction, operands first, until none applies."""
 
-    about: ClassVar[tuple[type[Instruction], ...]] = (AllGatherOp, AllReduceOp, ReduceScatterOp)
+    about: ClassVar[tuple[type[Instruction], ...]] = tuple(
+        classes_of(
+            lambda row: (
+                (row.splits_groups or row.reduces_groups)
+                and not (row.groups_partitions or row.is_asynchronous or row.newer)
+            )
+        )
+    )
     """Where a module has none of these, there is nothing to do."""
 
     def rewrite(self, op: Instruction, around: Surroundings) -> bool:

@@ -107,7 +107,8 @@ class _Functions(FunctionsLike):
             op
             for computation in self.running
             for op in computation.instructions
-            if op.opcode.calls is Calls.CONTROL and not kept.intersection(op.called_computations)
+            if isinstance(op, CallOp | ConditionalOp | WhileOp)
+            and not kept.intersection(op.called_computations)
         ]
         while any(self._agree(op) for op in calls):
             pass

@@ -16,22 +16,19 @@ from mlirhlo.dialects.hlo.ops import (
     ClampOp,
     ComputationOp,
     ConvertOp,
-    CopyOp,
     CustomCallOp,
     DivideOp,
     DotOp,
-    DynamicSliceOp,
     Instruction,
     MaximumOp,
     MultiplyOp,
     PadOp,
     ReduceOp,
-    ReshapeOp,
-    ReverseOp,
     SliceOp,
-    TransposeOp,
 )
+from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -84,13 +81,19 @@ class _Scaled:
         return value
 
 
-_MOVES = (CopyOp, DynamicSliceOp, PadOp, ReshapeOp, ReverseOp, SliceOp, TransposeOp)
+_MOVES = classes_of(
+    lambda row: (
+        row.movement in (Movement.COPY, Movement.PERMUTE, Movement.RESHAPE, Movement.SLICE)
+        and not (row.about_sizes or row.is_asynchronous)
+    )
+) | {PadOp}
 
 
 def _scaled(value: SSAValue) -> _Scaled | None:
     """An operand of a dot that is an f8 with a scale, its elements moved by what nobody else reads."""
     moves: list[Instruction] = []
-    while isinstance(op := value.owner, _MOVES) and uses(value) == 1:
+    while type(op := value.owner) in _MOVES and uses(value) == 1:
+        assert isinstance(op, Instruction)
         if isinstance(op, PadOp) and not is_all(op.padding_value, 0):
             return None
         moves.insert(0, op)

@@ -309,7 +309,7 @@ class _Places:
         if _reads_bits(user):
             yield None
             return
-        if user.opcode.calls in _WHOLE or name in HANDS_ON:
+        if user.opcode.calls in _WHOLE or name in HANDS_ON or name == "bitcast":
             return  # one group with what stands on the other side
         if isinstance(user, GetTupleElementOp):
             return

@@ -11,26 +11,30 @@ from mlirhlo.dialects.hlo.ops import (
     ConvertOp,
     ConvolutionOp,
     DotOp,
-    DynamicSliceOp,
-    GatherOp,
     Instruction,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
 )
+from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.rewrites.algsimp.common import Builder, array, element, own_properties, typed
 from mlirhlo.rewrites.algsimp.convert import holds
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
 
-_MOVES = (DynamicSliceOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
+_MOVES = classes_of(
+    lambda row: (
+        row.movement in (Movement.GATHER, Movement.PERMUTE, Movement.RESHAPE, Movement.SLICE)
+        and not row.about_sizes
+    )
+)
 
 
 def _chain(value: SSAValue) -> tuple[ConvertOp, list[Instruction]] | None:
     """The widening conversion that makes a value, and the moves behind it, last one first."""
     moves: list[Instruction] = []
     owner = value.owner
-    while isinstance(owner, _MOVES) and not owner.control_predecessors:
+    while (
+        isinstance(owner, Instruction) and type(owner) in _MOVES and not owner.control_predecessors
+    ):
         moves.append(owner)
         owner = owner.inputs[0].owner
     if not isinstance(owner, ConvertOp) or owner.control_predecessors:

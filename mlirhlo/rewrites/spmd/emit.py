@@ -33,7 +33,7 @@ from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
-from mlirhlo.dialects.hlo.table import opcodes
+from mlirhlo.dialects.hlo.table import OPCODES, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.spmd.grid import Axes, Grid
 
@@ -148,9 +148,9 @@ class Estimate:
         return self.make(op.opcode.name, operands, shape, properties)
 
     def _count(self, opcode: str, operands: Sequence[Value], shape: Shape) -> None:
-        if opcode not in ("constant", "tuple", "get-tuple-element", "parameter", "reshape"):
+        if not OPCODES[opcode].free and opcode != "reshape":
             self.work += BYTES_MOVED_IN_MEMORY * _bytes(shape)
-        if opcode in ("dot", "convolution", "ragged-dot", "scaled-dot"):
+        if OPCODES[opcode].contracts:
             # The extent that is summed over: |lhs| |rhs| / |result| is its square, batches aside.
             sizes = [array_of(v).element_count for v in operands[:2]]
             result = shape.element_count if isinstance(shape, ArrayShape) else 1

@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 
+from mlirhlo.dialects.hlo.table import OPCODES, Movement
+from mlirhlo.dialects.stablehlo import ROWS
 from mlirhlo.dialects.stablehlo.elements import array_of, dense
 from mlirhlo.dialects.stablehlo.types import UniformQuantization
 from mlirhlo.rewrites.chlo_expansion.emitter import Emitter, Value
@@ -29,51 +31,14 @@ from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
 Quantizations: TypeAlias = "Mapping[SSAValue, UniformQuantization]"
 
-MOVES = frozenset(
-    "stablehlo." + name
-    for name in [
-        "all_gather",
-        "all_to_all",
-        "async_done",
-        "async_start",
-        "bitcast_convert",
-        "broadcast",
-        "broadcast_in_dim",
-        "collective_broadcast",
-        "collective_permute",
-        "composite",
-        "concatenate",
-        "constant",
-        "custom_call",
-        "dynamic_broadcast_in_dim",
-        "dynamic_gather",
-        "dynamic_pad",
-        "dynamic_reshape",
-        "dynamic_slice",
-        "dynamic_update_slice",
-        "gather",
-        "get_dimension_size",
-        "get_tuple_element",
-        "infeed",
-        "optimization_barrier",
-        "outfeed",
-        "pad",
-        "real_dynamic_slice",
-        "recv",
-        "reshape",
-        "return",
-        "reverse",
-        "send",
-        "set_dimension_size",
-        "slice",
-        "torch_index_select",
-        "transpose",
-        "tuple",
-    ]
-)
+MOVES = frozenset(name for name, row in ROWS.items() if "moves" in row.traits)
 """Ops that are the same on what is stored."""
 
-_ORDERED = frozenset({"stablehlo.maximum", "stablehlo.minimum", "stablehlo.select"})
+_ORDERED = frozenset(
+    row.stablehlo
+    for row in OPCODES.values()
+    if row.exact and (row.idempotent or row.movement is Movement.SELECT)
+)
 """Ops that are the same on what is stored when all of it means the same: scales are positive."""
 
 

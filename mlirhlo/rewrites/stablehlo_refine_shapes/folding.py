@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
+from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
     MOST_ELEMENTS,
     array_of_value,
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
 Arrays = Sequence["NDArray[Any]"]
 
 _ELEMENTWISE = frozenset(
-    {
-        *("abs", "add", "and", "count_leading_zeros", "divide", "maximum", "minimum", "multiply"),
-        *("negate", "not", "or", "popcnt", "power", "remainder", "shift_left"),
-        *("shift_right_arithmetic", "shift_right_logical", "sign", "subtract", "xor"),
-    }
+    row.stablehlo
+    for row in OPCODES.values()
+    if row.elementwise and row.data is not None and row.arity in (1, 2)
+    if row.stablehlo.startswith("stablehlo.")
 )
 """Ops of the stablehlo dialect that have an opcode of the same name and meaning."""
 
@@ -41,7 +41,7 @@ def fold(op: Operation) -> NDArray[Any] | None:
     if op.name == "stablehlo.get_dimension_size":
         return _dimension_size(op)
     function = _FOLDS.get(op.name)
-    if function is None and op.name.removeprefix("stablehlo.") not in _ELEMENTWISE:
+    if function is None and op.name not in _ELEMENTWISE:
         return None
     inputs: list[NDArray[Any]] = []
     for value in op.operands:

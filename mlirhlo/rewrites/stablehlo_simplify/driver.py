@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirhlo.dialects.stablehlo import OP_CLASSES
+from mlirhlo.dialects.stablehlo import OP_CLASSES, ROWS
 from mlirhlo.dialects.stablehlo.elements import array_of, dense
 
 if TYPE_CHECKING:
@@ -40,27 +40,8 @@ def simplifies(*names: str) -> Callable[[Rule], Rule]:
 CONSTANT = "stablehlo.constant"
 
 KEPT = frozenset(
-    "stablehlo." + name
-    for name in [
-        "all_gather",
-        "all_reduce",
-        "all_to_all",
-        "async_done",
-        "async_start",
-        "collective_broadcast",
-        "collective_permute",
-        "composite",
-        "cross-replica-sum",
-        "infeed",
-        "optimization_barrier",
-        "outfeed",
-        "recv",
-        "reduce_scatter",
-        "return",
-        "rng",
-        "send",
-    ]
-)
+    name for name, row in ROWS.items() if row.traits & {"side_effect", "collective", "terminator"}
+) - {"stablehlo.custom_call"} | {"stablehlo.composite", "stablehlo.optimization_barrier"}
 """Ops that stay though nothing uses them."""
 
 _MOST_ROUNDS = 10

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.table import OPCODES, STARTED
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import boolean
 from mlirhlo.rewrites.stablehlo_to_hlo.core import (
@@ -21,7 +22,11 @@ from mlirhlo.rewrites.stablehlo_to_hlo.core import (
 )
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
-_OWN = ("stablehlo.all_gather", "stablehlo.all_reduce", "stablehlo.collective_permute")
+_OWN = frozenset(
+    "stablehlo." + start.removesuffix("-start").replace("-", "_")
+    for start in STARTED
+    if OPCODES[start].collective
+)
 """Ops whose beginning is an instruction of its own, not an `async-start` of a computation."""
 
 

@@ -21,13 +21,15 @@ from mlirhlo.dialects.chlo.attributes import (
     RaggedDotDimensionNumbers,
     RaggedDotDimensionNumbersAttr,
 )
+from mlirhlo.dialects.mhlo import ROWS as MHLO_ROWS
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import numbers_of
 
 _OPS: Mapping[str, str] = {
-    f"mhlo.{name}": f"chlo.{name}"
-    for name in ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "erf", "sinh", "tan")
-} | {"mhlo.topk": "chlo.top_k"}
+    **{name: chlo for name in MHLO_ROWS if (chlo := name.replace("mhlo.", "chlo.")) in OP_CLASSES},
+    "mhlo.tan": "chlo.tan",
+    "mhlo.topk": "chlo.top_k",
+}
 
 _RAGGED_DOT = "chlo.ragged_dot"
 

@@ -10,7 +10,7 @@ from unit.analysis.stablehlo_programs import program
 from xdsl.ir import Operation
 
 from mlirhlo.analysis.stablehlo import ConstraintError, Given, infer_types, verify_op
-from mlirhlo.analysis.stablehlo.signatures import SIGNATURES
+from mlirhlo.dialects.stablehlo.signatures import SIGNATURES
 from mlirhlo.dialects.stablehlo.table import ROWS
 from mlirhlo.formats.stablehlo import parse_module
 

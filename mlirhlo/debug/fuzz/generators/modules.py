@@ -30,7 +30,7 @@ from mlirhlo.debug.fuzz.generators.instructions import (
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves, parse_shape
-from mlirhlo.dialects.hlo.table import CONTROL_FLOW
+from mlirhlo.dialects.hlo.table import CONTROL_FLOW, opcodes
 
 assert every
 
@@ -38,12 +38,13 @@ T = TypeVar("T")
 Type = tuple[str, tuple[int, ...]]
 """Element type and sizes of an array."""
 
-_OWN_INPUTS = frozenset(
-    {
-        *("dynamic-reshape", "get-dimension-size", "set-dimension-size", "while", "cholesky"),
-        *("triangular-solve", "rng-bit-generator", "custom-call", "topk"),
-    }
-)
+_OWN_INPUTS = opcodes(
+    lambda row: (
+        row.about_sizes
+        or row.work == "random"
+        or (row.library and not row.contracts and row.name != "fft")
+    )
+) | {"custom-call", "while"}
 """Opcodes of which not all values of an operand have a meaning."""
 _PLAIN = tuple(sorted(GENERATORS.keys() - {"parameter", "custom-call"}))
 _FUSED = tuple(

@@ -12,20 +12,16 @@ from mlirhlo.debug.fuzz.generators.instructions import dims, sizes
 from mlirhlo.debug.fuzz.generators.places import Places
 from mlirhlo.dialects.hlo.attributes.mesh import AxisRef, Mesh
 from mlirhlo.dialects.hlo.attributes.sharding import DimensionSharding, NamedSharding, Sharding
+from mlirhlo.dialects.hlo.table import opcodes
 
 Add = Callable[[str, str, int], str]
 """Writes `shape rest` with a sharding so often; its name."""
 
-COLLECTIVES = (
-    "all-reduce",
-    "collective-permute",
-    "all-gather",
-    "reduce-scatter",
-    "all-to-all",
-    "collective-broadcast",
-    "all-reduce-start",
-    "all-gather-start",
-    "collective-permute-start",
+COLLECTIVES = tuple(
+    sorted(
+        opcodes(lambda row: row.communicates and not (row.name.endswith("-done") or row.newer))
+        - {"ragged-all-to-all"}
+    )
 )
 COMBINED = {"pred": "or"}
 

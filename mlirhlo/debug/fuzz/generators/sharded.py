@@ -345,11 +345,11 @@ TAME = (
     opcodes(
         lambda row: (
             (row.moves and not row.collective)
-            or (row.exact and row.arity in (1, 2) and row.data is not None and not row.gives_real)
+            or (row.exact and row.arity in (1, 2) and row.data is not None)
         )
     )
     | {"add", "subtract"}
-    | {"abs", "sign", "iota"}
+    | {"sign", "iota"}
 )
 """What these make of small integers are such."""
 

@@ -37,6 +37,9 @@ class AttrSpec:
     """libtpu 0.0.51 and later; jaxlib 0.10.2 does not know it."""
     role: Role = Role.MEANING
 
+    body_key: str = ""
+    """What is printed instead of the key before a computation that is written out, where it differs."""
+
     @property
     def property_name(self) -> str:
         """Key in `op.properties`."""
@@ -53,9 +56,10 @@ def spec(
     read_only: bool = False,
     newer: bool = False,
     role: Role = Role.MEANING,
+    body_key: str = "",
 ) -> AttrSpec:
     """A row of an attribute."""
-    return AttrSpec(key, kind, required, default, always, read_only, newer, role)
+    return AttrSpec(key, kind, required, default, always, read_only, newer, role, body_key)
 
 
 COMMON_BEFORE: tuple[AttrSpec, ...] = (
@@ -86,6 +90,7 @@ CONSTRAIN = spec("constrain_layout", k.BOOLEAN, "false")
 GLOBAL_IDS = spec("use_global_device_ids", k.BOOLEAN, "false")
 MODE = spec("mode", k.COLLECTIVE_MODE, read_only=True)
 TO_APPLY = spec("to_apply", k.COMPUTATION, required=True)
+TO_APPLY_OR_CALLS = spec("to_apply", k.COMPUTATION, required=True, body_key="calls")
 WINDOW = spec("window", k.WINDOW)
 PRECISION = spec("operand_precision", k.PRECISIONS)
 ALIASING = spec("output_to_operand_aliasing", k.OUTPUT_OPERAND_ALIASES)

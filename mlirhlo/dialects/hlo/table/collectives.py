@@ -14,7 +14,7 @@ from mlirhlo.dialects.hlo.table.attributes import (
     GROUPS,
     MODE,
     PERMUTE,
-    TO_APPLY,
+    TO_APPLY_OR_CALLS,
     spec,
 )
 from mlirhlo.dialects.hlo.table.columns import Arity, Calls, Layouts, Memory, Movement, Opcode
@@ -62,7 +62,7 @@ COLLECTIVE_ROWS: tuple[Opcode, ...] = tuple(
         infers=infers,
         collective=True,
         movement=None if "reduce" in name or arity == 0 else Movement.EXCHANGE,
-        calls=Calls.ELEMENTS if TO_APPLY in attributes else None,
+        calls=Calls.ELEMENTS if "reduce" in name and not name.endswith("-done") else None,
         memory=_memory(name),
         layouts=Layouts.FREE if arity == 0 else Layouts.ALIKE,
         newer=newer,
@@ -118,7 +118,7 @@ COLLECTIVE_ROWS: tuple[Opcode, ...] = tuple(
         (
             "collective-reduce",
             Arity.ANY,
-            (CHANNEL, GROUPS, CONSTRAIN, GLOBAL_IDS, MODE, DYNAMIC_ROOT, TO_APPLY),
+            (CHANNEL, GROUPS, CONSTRAIN, GLOBAL_IDS, MODE, DYNAMIC_ROOT, TO_APPLY_OR_CALLS),
             False,
             True,
             "operands of a group reduced, for one member",
@@ -135,7 +135,7 @@ COLLECTIVE_ROWS: tuple[Opcode, ...] = tuple(
         (
             "reduce-scatter",
             Arity.ANY,
-            (CHANNEL, GROUPS, CONSTRAIN, GLOBAL_IDS, DIMENSIONS, MODE, TO_APPLY),
+            (CHANNEL, GROUPS, CONSTRAIN, GLOBAL_IDS, DIMENSIONS, MODE, TO_APPLY_OR_CALLS),
             False,
             False,
             "operands of a group reduced, each member keeping its part",

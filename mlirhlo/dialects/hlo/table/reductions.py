@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from mlirhlo.dialects.hlo.attributes import kinds as k
-from mlirhlo.dialects.hlo.table.attributes import DIMENSIONS, TO_APPLY, WINDOW, spec
+from mlirhlo.dialects.hlo.table.attributes import (
+    DIMENSIONS,
+    TO_APPLY,
+    TO_APPLY_OR_CALLS,
+    WINDOW,
+    spec,
+)
 from mlirhlo.dialects.hlo.table.columns import ALL, Arity, Calls, Layouts, Opcode
 
 REDUCTION_ROWS: tuple[Opcode, ...] = (
@@ -46,7 +52,7 @@ REDUCTION_ROWS: tuple[Opcode, ...] = (
             spec("num_carries", k.INTEGER, required=True),
             spec("is_reverse", k.BOOLEAN, "false"),
             spec("is_associative", k.BOOLEAN, "false", always=True),
-            TO_APPLY,
+            TO_APPLY_OR_CALLS,
         ),
         infers=True,
         calls=Calls.SCAN,

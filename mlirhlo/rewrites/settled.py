@@ -20,29 +20,29 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirhlo.dialects.hlo.module import HloModule, Listing, holder
 from mlirhlo.dialects.hlo.ops import (
     AbsOp,
-    BroadcastOp,
     ComputationOp,
     FusionOp,
     Instruction,
     MaximumOp,
     MinimumOp,
     PowerOp,
-    ReshapeOp,
     RsqrtOp,
     SelectOp,
     SqrtOp,
-    TransposeOp,
 )
+from mlirhlo.dialects.hlo.ops.base import classes_of
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.dialects.quick import readers_of
 
 REACH = 3
 """Steps from a user to an operand that rules take at most."""
-THROUGH = frozenset(
-    {
-        *(BroadcastOp, ReshapeOp, TransposeOp),
-        *(AbsOp, MaximumOp, MinimumOp, PowerOp, RsqrtOp, SelectOp, SqrtOp),
-    }
-)
+THROUGH = classes_of(
+    lambda row: (
+        row.is_index_map
+        and row.movement in (Movement.BROADCAST, Movement.PERMUTE, Movement.RESHAPE)
+        and row.name != "reverse"
+    )
+) | {AbsOp, MaximumOp, MinimumOp, PowerOp, RsqrtOp, SelectOp, SqrtOp}
 """Rules look through chains of these: for what moves, and for what cannot be negative."""
 
 _Record: TypeAlias = "tuple[tuple[SSAValue, ...], Attribute | None, int, dict[str, Attribute]]"

@@ -19,6 +19,22 @@ def test_counts_do_not_grow() -> None:
     assert grown == {}, "see tools/dev/house.py --list NAME; the second number is the bound"
 
 
+def test_every_set_of_opcodes_has_a_reason() -> None:
+    files = {item.split(":")[0] for item in house.COUNTS["sets"][1]()}
+    assert files == house.REASONS.keys() and len(files) <= 10
+
+
+def test_functions_by_opcode_are_no_table() -> None:
+    kinds = {
+        '{"add": np.add, "subtract": _subtract, "tuple": lambda: 0}': True,
+        '{"add": _own(adds.add), "subtract": Rules._subtract}': True,
+        '{"add": Role.SUM, "subtract": Role.SUM}': False,
+        '{"add": 1, "subtract": 2}': False,
+    }
+    for text, expected in kinds.items():
+        assert house._is_dispatch(ast.parse(text, mode="eval").body) is expected
+
+
 def test_every_spelling_of_a_table_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     source = (
         'A = {"add", "dynamic-slice", "tuple"}\n'

@@ -24,6 +24,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
@@ -106,7 +107,9 @@ def reduce_window_of_scalar(op: ReduceWindowOp, rewriter: Rewriter) -> None:
         forward(op, rewriter, op.inputs[0])
 
 
-_SEEN_THROUGH = classes_of(lambda row: row.is_index_map and row.arity == 1) | {CopyOp}
+_SEEN_THROUGH = classes_of(
+    lambda row: row.is_index_map and row.arity == 1 and row.movement is not Movement.BROADCAST
+) | {CopyOp}
 
 
 def _scalar_everywhere(b: Builder, value: SSAValue) -> Instruction | None:

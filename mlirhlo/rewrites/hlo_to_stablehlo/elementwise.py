@@ -38,10 +38,6 @@ EXPANDED: Mapping[str, str] = {
 """Opcodes whose op of CHLO is not that instruction but an expansion: marked."""
 
 
-_COMPLEX = frozenset({"exponential", "log", "log-plus-one", "sqrt"})
-"""Opcodes whose op is, on complex numbers, an expansion too."""
-
-
 def accuracy(op: Instruction) -> dict[str, Attribute]:
     """`result_accuracy` where the instruction says anything."""
     value = op.result_accuracy
@@ -57,7 +53,7 @@ def accuracy(op: Instruction) -> dict[str, Attribute]:
 
 def same(op: Instruction, scope: Scope) -> Tree:
     """The op of the same meaning."""
-    if op.opcode.name in _COMPLEX:
+    if op.opcode.expands_complex:
         shape = op.input_shapes[0]
         if isinstance(shape, ArrayShape) and shape.element_type.is_complex:
             scope.mark(marked(op), MARK)

@@ -9,14 +9,11 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops import (
-    ConcatenateOp,
     ConvertOp,
     Instruction,
-    PadOp,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
 )
+from mlirhlo.dialects.hlo.ops.base import classes_of
+from mlirhlo.dialects.hlo.table import Movement
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -30,7 +27,19 @@ from mlirhlo.rewrites.algsimp.common import (
 )
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
 
-_MOVES = (ConcatenateOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
+_MOVES = tuple(
+    sorted(
+        classes_of(
+            lambda row: (
+                row.indices is None
+                and row.movement
+                in (Movement.JOIN, Movement.PERMUTE, Movement.RESHAPE, Movement.SLICE)
+                and row.name != "reverse"
+            )
+        ),
+        key=lambda cls: cls.name,
+    )
+)
 
 
 def _is_packed(type_: PrimitiveType) -> bool:

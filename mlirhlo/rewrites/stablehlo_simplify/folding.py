@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, IntegerType, Tenso
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
+from mlirhlo.dialects.hlo.table import OPCODES, Opcode
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
     ANY_OP,
     CONSTANT,
@@ -27,28 +28,35 @@ Values = Sequence[SSAValue]
 MOST_ELEMENTS = 65536
 """Larger constants are not computed, unless all their elements are equal."""
 
-_FLOAT_UNARY = frozenset(
-    {
-        "abs",
-        "cosine",
-        "exponential",
-        "log",
-        "logistic",
-        "negate",
-        "round_nearest_afz",
-        "round_nearest_even",
-        "rsqrt",
-        "sign",
-        "sine",
-        "sqrt",
-        "tan",
-        "tanh",
-    }
-)
-_INTEGER_UNARY = frozenset({"abs", "negate", "not", "sign"})
-_BITWISE = frozenset({"and", "not", "or"})
-_BINARY = frozenset(
-    {"add", "and", "divide", "maximum", "minimum", "multiply", "or", "remainder", "subtract"}
+_FOLDED: Mapping[str, str] = {
+    "abs": "abs",
+    "cosine": "cos",
+    "exponential": "exp",
+    "log": "log",
+    "negate": "negative",
+    "not": "invert",
+    "round_nearest_even": "rint",
+    "sign": "sign",
+    "sine": "sin",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
+    "add": "add",
+    "and": "bitwise_and",
+    "multiply": "multiply",
+    "or": "bitwise_or",
+    "remainder": "fmod",
+    "subtract": "subtract",
+    **{"divide": "", "logistic": "", "maximum": "", "minimum": ""},
+    **{"round_nearest_afz": "", "rsqrt": ""},
+}
+"""What XLA folds, and the function of numpy that computes it; `_own` has the others."""
+_ROWS: Mapping[str, Opcode] = {name: OPCODES[name.replace("_", "-")] for name in _FOLDED}
+_BITWISE = frozenset(name for name, row in _ROWS.items() if row.bitwise)
+_UNARY = frozenset(name for name, row in _ROWS.items() if row.arity == 1)
+_FLOAT_UNARY = _UNARY - _BITWISE
+_INTEGER_UNARY = frozenset(
+    name for name in _UNARY if not (_ROWS[name].transcendental or name.startswith("round"))
 )
 _OUTSIDE: Mapping[str, Callable[[Any], Any]] = {
     "log": lambda x: x <= 0,
@@ -59,7 +67,7 @@ _OUTSIDE: Mapping[str, Callable[[Any], Any]] = {
 """Floats that XLA folds nothing with."""
 
 
-def _functions() -> Mapping[str, Callable[..., Any]]:
+def _own() -> Mapping[str, Callable[..., Any]]:
     import numpy as np
 
     from mlirhlo.interp.elementwise import maximum, minimum
@@ -79,33 +87,14 @@ def _functions() -> Mapping[str, Callable[..., Any]]:
     def rsqrt(x: Any) -> Any:
         return 1.0 / np.sqrt(x)
 
-    found: dict[str, Any] = {
-        "abs": np.abs,
-        "cosine": np.cos,
-        "exponential": np.exp,
-        "log": np.log,
-        "logistic": logistic,
-        "negate": np.negative,
-        "not": np.invert,
-        "round_nearest_afz": away_from_zero,
-        "round_nearest_even": np.rint,
-        "rsqrt": rsqrt,
-        "sign": np.sign,
-        "sine": np.sin,
-        "sqrt": np.sqrt,
-        "tan": np.tan,
-        "tanh": np.tanh,
-        "add": np.add,
-        "and": np.bitwise_and,
+    return {
         "divide": trunc_divide,
+        "logistic": logistic,
         "maximum": maximum,
         "minimum": minimum,
-        "multiply": np.multiply,
-        "or": np.bitwise_or,
-        "remainder": np.fmod,
-        "subtract": np.subtract,
+        "round_nearest_afz": away_from_zero,
+        "rsqrt": rsqrt,
     }
-    return found
 
 
 def _is_splat(array: NDArray[Any]) -> bool:
@@ -160,7 +149,7 @@ def _foldable(op: Operation) -> bool:
     return not isinstance(cast("TensorType[Attribute]", type_).element_type, ComplexType)
 
 
-@simplifies(*sorted({*_FLOAT_UNARY, *_INTEGER_UNARY, *_BINARY}))
+@simplifies(*sorted(_FOLDED))
 def elementwise_of_constants(op: Operation, s: Simplifier) -> Values | None:
     """op(c, d) => constant"""
     arrays: list[NDArray[Any]] = []
@@ -205,7 +194,7 @@ def _logical(name: str, type_: TensorType[Any]) -> Callable[..., Any]:
         if name in booleans:
             chosen: Callable[..., Any] = booleans[name]
             return chosen
-    return _functions()[name]
+    return getattr(np, _FOLDED[name]) if _FOLDED[name] else _own()[name]
 
 
 @simplifies("convert")

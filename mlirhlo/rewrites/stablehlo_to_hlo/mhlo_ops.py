@@ -9,14 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from mlirhlo.dialects.hlo.table import OPCODES
+from mlirhlo.dialects.mhlo import ROWS
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import boolean, integer, number
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, joined_shape, lowers, result_shape
 
 _OPCODES: Mapping[str, str] = {
-    "mhlo.add_dependency": "add-dependency",
-    "mhlo.bitcast": "bitcast",
-    "mhlo.copy": "copy",
-    "mhlo.stochastic_convert": "stochastic-convert",
+    name: opcode
+    for name, row in ROWS.items()
+    if (opcode := name.removeprefix("mhlo.").replace("_", "-")) in OPCODES
+    and "elementwise" not in row.traits
+    and len(row.results) == 1
 }
 
 

@@ -148,6 +148,8 @@ class Opcode:
     memory: Memory = Memory.OWN
     stablehlo: str = ""
     """The op of StableHLO or CHLO with the same operands, result and, but for the accuracy, no attribute."""
+    expands_complex: bool = False
+    """Whether XLA computes `stablehlo` of complex numbers by an expansion."""
     is_root: bool = False
     """Whether it is a root: dearer than a sum, yet no elementary function."""
     identity: Extreme | None = None

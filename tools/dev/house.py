@@ -21,8 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "mlirhlo"
 BOUNDS = Path(__file__).with_suffix(".toml")
 TABLES = (
-    "dialects/hlo/", "dialects/stablehlo/", "dialects/chlo/", "dialects/mhlo/", "dialects/sdy/", "integrations/torch/aten/"
-)  # fmt: skip
+    *(f"dialects/{name}/" for name in ("hlo", "stablehlo", "chlo", "mhlo", "sdy")),
+    "integrations/torch/aten/",
+)
 """Where the tables of opcodes are, which may name them; PyTorch's operations have some of the names."""
 REASONS: Mapping[str, str] = {
     "lowering/cpu/from_structured.py": "which kinds are moved to another way of compiling them, yet",

@@ -47,8 +47,12 @@ _FOLDED: Mapping[str, str] = {
     "or": "bitwise_or",
     "remainder": "fmod",
     "subtract": "subtract",
-    **{"divide": "", "logistic": "", "maximum": "", "minimum": ""},
-    **{"round_nearest_afz": "", "rsqrt": ""},
+    "divide": "",
+    "logistic": "",
+    "maximum": "",
+    "minimum": "",
+    "round_nearest_afz": "",
+    "rsqrt": "",
 }
 """What XLA folds, and the function of numpy that computes it; `_own` has the others."""
 _ROWS: Mapping[str, Opcode] = {name: OPCODES[name.replace("_", "-")] for name in _FOLDED}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from support import ROOT
 
 import mlirhlo
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.dialects.hlo.table import ANNOTATIONS, OPCODES, PROVENANCE, Role
+from mlirhlo.dialects.hlo.table import ANNOTATIONS, OPCODES, PROVENANCE, STARTED, Role
 from mlirhlo.lowering.hlo_to_loops.kernels import kernel_key
 from mlirhlo.rewrites.algsimp.common import own_properties
 from mlirhlo.runtime.fingerprint import fingerprint
@@ -123,3 +125,40 @@ def test_annotations_and_meaning_are_told_apart() -> None:
     assert not any(
         spec.role is not Role.MEANING for row in OPCODES.values() for spec in row.attributes
     )
+
+
+_BY_OPCODE = (
+    "analysis/shape_inference", "interp", "lowering/hlo_to_loops", "lowering/structured",
+    "rewrites/hlo_to_stablehlo", "rewrites/spmd", "analysis/cost",
+)  # fmt: skip
+_REGISTERS = ("checks", "converts", "emits", "executes", "infers", "rule")
+
+
+def test_functions_are_registered_for_opcodes_that_there_are() -> None:
+    unknown = [
+        (path.name, name.value)
+        for folder in _BY_OPCODE
+        for path in (ROOT / "mlirhlo" / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        for call in node.decorator_list
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rsplit(".")[-1] in _REGISTERS
+        for name in call.args
+        if isinstance(name, ast.Constant) and isinstance(name.value, str)
+        if "-" in name.value and name.value not in OPCODES
+    ]
+    assert unknown == []
+
+
+def test_columns_agree_with_each_other() -> None:
+    for row in OPCODES.values():
+        assert not (row.forwards and not row.free), row.name
+        assert not (row.idempotent and row.identity is None), row.name
+        assert row.identity is None or row.commutes, row.name
+        assert not (row.is_trivial and not row.is_index_map), row.name
+        assert (row.calls is not None) == any(
+            spec.kind.names_computations for spec in row.attributes
+        ), row.name
+    for start, done in STARTED.items():
+        assert OPCODES[start].transfers == OPCODES[done].transfers
+        assert OPCODES[start].collective == OPCODES[done].collective

@@ -420,9 +420,13 @@ def _open_page(label: str, page: Callable[[str], str], options: Options) -> None
 
 
 def _dots(path: str) -> list[tuple[str, str]]:
-    """Names and texts of a graph for Graphviz, or of a folder of them that holds no module."""
+    """Names and texts of a graph for Graphviz or of TensorFlow's, or of a folder of them that holds no module."""
     if path.endswith(DOTS) and os.path.isfile(path):
         return [_dot_text(path)]
+    if path.endswith(".pbtxt"):
+        from mlirhlo.integrations.tensorflow.clustering.dot import dump_as_dot
+
+        return dump_as_dot(path)
     if not os.path.isdir(path):
         return []
     from mlirhlo.debug.index import read_folder

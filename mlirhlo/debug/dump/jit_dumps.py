@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
+from mlirhlo.debug.dump.graph_def import graph_def_text
 from mlirhlo.debug.dump.settings import OUTPUTS_DIR
 from mlirhlo.debug.dump.sink import attempt, open_directory
 from mlirhlo.debug.options import process_flags
@@ -216,8 +217,6 @@ _GRAPH_NAME = re.compile(r"[/\[\]*?]")
 
 def _dump_clusters(settings: JaxSettings, op: ModuleOp) -> None:
     """The graph before clusters are marked, and after: a jitted function is one cluster."""
-    from mlirhlo.debug.dump.graph_def import graph_def_text
-
     for name, cluster in (
         ("before_mark_for_compilation", ""),
         ("mark_for_compilation", "cluster_0"),

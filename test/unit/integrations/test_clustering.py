@@ -6,11 +6,13 @@ import itertools
 import json
 import random
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from mlirhlo.analysis.clustering import Clustering, OrderedGraph
+from mlirhlo.cli import hlo_view
 from mlirhlo.diagnostics import HloError
 from mlirhlo.integrations.tensorflow.clustering.deadness import (
     FALSE,
@@ -20,6 +22,7 @@ from mlirhlo.integrations.tensorflow.clustering.deadness import (
     disjunction,
     negate,
 )
+from mlirhlo.integrations.tensorflow.clustering.dot import dump_as_dot
 from mlirhlo.integrations.tensorflow.clustering.dumps import dump, graph_text
 from mlirhlo.integrations.tensorflow.clustering.encapsulate import encapsulate
 from mlirhlo.integrations.tensorflow.clustering.flags import Flags, parse_flags
@@ -286,3 +289,21 @@ def is_acyclic(edges: set[tuple[int, int]]) -> bool:
             return False
         edges = {(a, b) for a, b in edges if a not in sources}
     return True
+
+
+def test_graphs_are_drawn(tmp_path: Path) -> None:
+    dump(read_graph(DATA / "around.pb"), around(), str(tmp_path))
+    (marked,) = (
+        p for p in tmp_path.iterdir() if re.fullmatch(r"mark_for_compilation(_\d+)?", p.stem)
+    )
+    ((name, text),) = dump_as_dot(str(marked))
+    assert name == marked.name
+    assert 'subgraph "cluster cluster_0"' in text
+    assert text.count("->") == sum(len(node.producers) for node in around().graph.nodes)
+    assert dump_as_dot(str(DATA / "around.json")) == []
+    if shutil.which("dot"):
+        assert hlo_view.main([str(marked), "-o", str(tmp_path / "graph.html")]) == 0
+        assert (
+            "<svg" in (tmp_path / "graph.html").read_text()
+            or (tmp_path / "graph.html").stat().st_size > 2000
+        )

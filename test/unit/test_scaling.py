@@ -20,6 +20,9 @@ from mlirhlo.cli.analyses import render
 from mlirhlo.debug.cost import chip, estimate
 from mlirhlo.debug.diff import diff_modules
 from mlirhlo.formats import Loaded, load
+from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
+from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
 SIZES = (80, 160, 320, 640, 1280, 2560)
 """Twice as much takes twice the calls from one of these on: windows and bounds are full then."""
@@ -77,9 +80,11 @@ def test_mended(form: str, tool: str, tmp_path: Path) -> None:
 
 
 WIDE = SHAPES["wide_parameter"](1600)
+PROGRAM = convert_to_stablehlo(parse_module(SHAPES["reducers"](400)))
 COLLECTED: dict[str, Callable[[Loaded], object]] = {
     **{name: partial(render, names=name, as_json=False) for name in scaling.ANALYSES},
     "hlo-cost": lambda loaded: estimate(loaded.module, chip("epyc-2")),
+    "stablehlo-to-hlo": lambda _: convert_to_hlo(PROGRAM),
     "hlo-diff": lambda _: diff_modules(WIDE, WIDE),
 }
 

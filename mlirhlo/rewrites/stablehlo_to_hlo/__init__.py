@@ -43,16 +43,18 @@ def convert_to_hlo(
     Raises `HloError` HLO0420 to HLO0426, and the verifier's for a program that breaks constraints.
     """
     with ALONE:
+        from mlirhlo.dialects.hlo.build import paused_gc
         from mlirhlo.rewrites.stablehlo_to_hlo.convert import export
         from mlirhlo.rewrites.stablehlo_to_hlo.prepare import prepared
 
     try:
-        return export(
-            prepared(module, simplify=simplify),
-            use_tuple_args=use_tuple_args,
-            return_tuple=return_tuple,
-            with_device_counts=with_device_counts,
-        )
+        with paused_gc():
+            return export(
+                prepared(module, simplify=simplify),
+                use_tuple_args=use_tuple_args,
+                return_tuple=return_tuple,
+                with_device_counts=with_device_counts,
+            )
     except _MISFITS as found:
         raise _broken(module) from found
 

@@ -9,7 +9,6 @@ from xdsl.ir import Block, Region
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.header import StackFramesAttr
-from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
@@ -65,13 +64,6 @@ def export(
 
     Raises `HloError` HLO0420 to HLO0426.
     """
-    with paused_gc():
-        return _export(module, use_tuple_args, return_tuple, with_device_counts)
-
-
-def _export(
-    module: ModuleOp, use_tuple_args: bool, return_tuple: bool, with_device_counts: bool
-) -> ModuleOp:
     exporter = Exporter(module)
     exporter.common_readers += [read_common, shardy.read_shardy]
     main = exporter.functions.get("main")

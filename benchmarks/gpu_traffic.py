@@ -282,6 +282,36 @@ def movements() -> Iterator[Kernel]:
         yield Kernel("pool", f"{type_}[64,32,32]", _module(type_, text))
 
 
+def neighbourhoods() -> Iterator[Kernel]:
+    """What reads within sectors, or reads neighbours again."""
+    for type_ in ("f32", "bf16"):
+        rows = (
+            ("reverse", "[300,101]", "[300,101]", "reverse(x), dimensions={1}"),
+            ("concatenate", "[300,50]", "[300,100]", "concatenate(x, x), dimensions={1}"),
+            ("pad", "[10,64,64]", "[10,66,66]", "pad(x, zero), padding=0_0x1_1x1_1"),
+            ("pad", "[9991]", "[10000]", "pad(x, zero), padding=5_4"),
+            *(
+                (
+                    "window",
+                    source,
+                    result,
+                    f"reduce-window(x, zero), window={{{window}}}, to_apply=maximum",
+                )
+                for source, result, window in (
+                    ("[64,32,32]", "[64,32,32]", "size=1x3x3 pad=0_0x1_1x1_1"),
+                    ("[64,33,33]", "[64,16,16]", "size=1x2x2 stride=1x2x2"),
+                    ("[100,1000]", "[100,1000]", "size=1x5 pad=0_0x2_2"),
+                    ("[8,32,64,8]", "[8,16,32,8]", "size=1x2x2x1 stride=1x2x2x1"),
+                )
+            ),
+        )
+        for kind, source, result, op in rows:
+            text = f"""  x = {type_}{source} parameter(0)
+  zero = {type_}[] constant(0)
+  ROOT r = {type_}{result} {op}"""
+            yield Kernel(kind, f"{type_}{result} of {source}", _module(type_, text))
+
+
 def sorts() -> Iterator[Kernel]:
     """Lines of keys."""
     for rows, length in ((64, 100), (16, 256), (4, 500), (1, 4000)):
@@ -334,7 +364,8 @@ def sampled(seed: int, elements: int = 30_000) -> Kernel:
 
 def kernels() -> Iterator[Kernel]:
     """What is measured."""
-    for kinds in (reduces, transposes, chains, products, scans, movements, sorts, selections):
+    movers = (movements, neighbourhoods, sorts, selections)
+    for kinds in (reduces, transposes, chains, products, scans, *movers):
         yield from kinds()
 
 

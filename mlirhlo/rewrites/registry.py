@@ -205,6 +205,7 @@ _BUILTIN: Mapping[str, str] = {
     "gpu-fusion": "mlirhlo.lowering.gpu.fusion:GpuFusionPass",
     "gpu-approximate-quotients": "mlirhlo.lowering.schedule.passes:GpuApproximateQuotientsPass",
     "gpu-flatten-columns": "mlirhlo.lowering.schedule.passes:GpuFlattenColumnsPass",
+    "gpu-stage-elements": "mlirhlo.lowering.schedule.passes:GpuStageElementsPass",
     "gpu-stage-rows": "mlirhlo.lowering.schedule.passes:GpuStageRowsPass",
     "gpu-map-columns": "mlirhlo.lowering.schedule.passes:GpuMapColumnsPass",
     "gpu-map-contractions": "mlirhlo.lowering.schedule.passes:GpuMapContractionsPass",

@@ -65,6 +65,7 @@ class ElementBuilder:
         self._scopes: list[dict[object, Sequence[Value]]] = [{}]
         self._sums: dict[tuple[AffineMap, tuple[int, ...]], tuple[Sum, ...]] = {}
         self._linear: dict[tuple[Indices, tuple[int, ...]], Index] = {}
+        self._staged: dict[SSAValue, tuple[SSAValue, Index]] = {}
 
     # Scopes
 
@@ -181,9 +182,17 @@ class ElementBuilder:
             found = self._scopes[-1][key] = [self._loaded(value, buffer, at)]
         return found[0]
 
+    def stage(self, value: SSAValue, buffer: SSAValue, first: Index) -> None:
+        """Says that elements of a value, from that of a row-major index on, are in a buffer too, which is read."""
+        self._staged[value] = buffer, first
+
     def _loaded(self, value: SSAValue, buffer: SSAValue, at: Indices) -> Value:
         b, shape = self.b, array(value)
         linear = self._linear.get((at, shape.dimensions))
+        if (staged := self._staged.get(value)) is not None:
+            if linear is None:
+                linear = Places(b, 0).linear([Coordinate(i) for i in at], shape.dimensions).base
+            return load_at(b, staged[0], b.sub(linear, staged[1]), shape.element_type)
         if linear is None:
             return Places(b, 0).load(buffer, shape, [Coordinate(i) for i in at])
         return load_at(b, b.flat(buffer), linear, shape.element_type)

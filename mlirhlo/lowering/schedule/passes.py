@@ -18,6 +18,7 @@ from mlirhlo.lowering.schedule.map_to_grid import map_to_grid
 from mlirhlo.lowering.schedule.persistent_rows import persist_rows
 from mlirhlo.lowering.schedule.quotients import approximate_quotients
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
+from mlirhlo.lowering.schedule.staged_elements import stage_elements
 from mlirhlo.lowering.schedule.staged_rows import stage_rows
 from mlirhlo.lowering.schedule.transposes import map_transposes
 from mlirhlo.lowering.schedule.vectorize import vectorize
@@ -176,6 +177,23 @@ class GpuMapTransposesPass(_SchedulePass):
 
 
 @dataclass(frozen=True)
+class GpuStageElementsPass(_SchedulePass):
+    """Lets blocks bring what their elements read to shared memory, where reads begin within sectors or overlap.
+
+    Before:  `%r = structured.assemble … offsets [array<i64: 1, 1>] … {… kind = "elements"}`
+    After:   `%r = structured.assemble … {… kind = "staged_elements", threads = 256, tile = array<i64: 8, 128>}`
+    Keeps: results, bit for bit. Needs: `gpu-map-to-grid`, `gpu-map-transposes`, which reads across memory.
+    """
+
+    name = "gpu-stage-elements"
+
+    def run(self, kernel: KernelOp, gpu: GpuDevice) -> None:
+        """As the class says."""
+        del gpu
+        stage_elements(kernel)
+
+
+@dataclass(frozen=True)
 class GpuVectorizePass(_SchedulePass):
     """Lets threads of elementwise launches compute neighbours of 16 bytes, where all reads allow it.
 
@@ -219,6 +237,7 @@ SCHEDULE_PASSES: tuple[type[_SchedulePass], ...] = (
     GpuMapToGridPass,
     GpuMapContractionsPass,
     GpuMapTransposesPass,
+    GpuStageElementsPass,
     GpuVectorizePass,
 )
 """In the order in which they run."""

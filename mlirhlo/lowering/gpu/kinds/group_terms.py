@@ -33,7 +33,7 @@ def terms_of_groups(block: Block) -> tuple[Index, Index] | None:
 
 
 def within(
-    block: Block, terms: tuple[Index, Index], first: Index, count: int
+    block: Block, terms: tuple[Index, Index], first: Index, count: Index
 ) -> tuple[Index, Index]:
     """The first of some terms that are in a part of `count` from `first` on, and how many there are."""
     b = block.b

@@ -174,8 +174,6 @@ def _moved():
         gpu_traffic.scans,
     ):
         for kernel in kinds():
-            if kernel.kind == "pad":
-                continue  # TODO
             often = ("s32[1,4000]", "f32[1,20000] 8", "bf16[500,96]", "bf16[64,32,32]")
             often += ("bf16[33,1001] 1", "bf16[77,7] 1", "f32[500,33] 0", "bf16[300,9,3] 1")
             yield pytest.param(

@@ -58,13 +58,13 @@ def _staged(op: ScanOp, launch: int, device: GpuDevice) -> Schedule | None:
     read alone."""
     sizes, sector, bytes_ = sizes_of(op.inputs[0]), _sector(op), _element_bytes(op)
     outer, length, across = prod(sizes[: op.dim]), sizes[op.dim], prod(sizes[op.dim + 1 :])
-    wanted = 2 * device.core_count
+    blocks = 2 * device.core_count
     outers, steps, columns = 1, length, across
     if length * across * max(_sizes(op)) < _SHORT_BYTES:
         while outers * length * across % sector:
             outers *= 2
         while (
-            2 * outers * length * across * bytes_ <= _STAGED_BYTES and outer >= 2 * outers * wanted
+            2 * outers * length * across * bytes_ <= _STAGED_BYTES and outer >= 2 * outers * blocks
         ):
             outers *= 2
         if outers * length * across * bytes_ > _STAGED_MOST:
@@ -74,7 +74,7 @@ def _staged(op: ScanOp, launch: int, device: GpuDevice) -> Schedule | None:
     else:
         if across % sector == 0:
             columns = sector
-            while 4 * columns <= _BLOCK and outer * across >= 2 * columns * wanted:
+            while 4 * columns <= _BLOCK and outer * across >= 2 * columns * blocks:
                 columns *= 2
         columns = min(columns, across, _BLOCK)
         steps = max(_STAGED_BYTES // (bytes_ * columns) // sector, 1) * sector

@@ -100,11 +100,11 @@ def staged_ranges(op: Operation, box: Sequence[int]) -> list[StagedRange]:
         Interval(index if n < whole else Sum(), 0, n - 1)
         for index, n, whole in zip(own, box, sizes, strict=True)
     )
-    found: dict[SSAValue, StagedRange | None] = {}
+    known: dict[SSAValue, StagedRange | None] = {}
     for value, intervals, steps in _reads(op, start):
         read = None if intervals is None else StagedRange(value, intervals, steps)
-        found[value] = read if value not in found else _joined(found[value], read)
-    return [range_ for range_ in found.values() if range_ is not None and range_.intervals]
+        known[value] = read if value not in known else _joined(known[value], read)
+    return [range_ for range_ in known.values() if range_ is not None and range_.intervals]
 
 
 def _joined(one: StagedRange | None, other: StagedRange | None) -> StagedRange | None:
@@ -163,15 +163,15 @@ def _operands(op: Operation, at: tuple[Interval, ...] | None) -> Iterator[Read]:
 def _mapped(
     map_: AffineMap, space: Sequence[Interval], sizes: Sequence[int]
 ) -> tuple[Interval, ...] | None:
-    found: list[Interval] = []
+    known: list[Interval] = []
     for total in results_of(map_, sizes):
         interval = Interval(Sum((), total.constant), 0, 0)
         for atom, factor in total.terms:
             if atom.of is not None:
                 return None
             interval = interval.plus(space[atom.number], factor)
-        found.append(interval)
-    return tuple(found)
+        known.append(interval)
+    return tuple(known)
 
 
 def stage_elements(kernel: KernelOp) -> None:
@@ -241,14 +241,14 @@ def _requested(op: Operation) -> dict[SSAValue, float]:
     """Sectors of the requests of warps, each thread an element, about, of the values whose reads are known; nothing
     where all requests are of whole sectors, each read once."""
     sizes = sizes_of(op.results[0])
-    found: dict[SSAValue, float] = {}
+    known: dict[SSAValue, float] = {}
     is_fine = True
     for range_ in staged_ranges(op, [1] * len(sizes)):
         is_window = any(interval.high > interval.low for interval in range_.intervals)
         touched, least = _touched(range_, sizes)
         is_fine &= not is_window and touched <= least
-        found[range_.value] = prod(sizes) / _WARP * range_.steps * touched
-    return {} if is_fine else found
+        known[range_.value] = prod(sizes) / _WARP * range_.steps * touched
+    return {} if is_fine else known
 
 
 def _touched(range_: StagedRange, sizes: Sequence[int]) -> tuple[float, float]:

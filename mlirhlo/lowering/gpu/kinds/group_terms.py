@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from mlirhlo.lowering.schedule.group_ranges import GroupRange
 
 _FOUND = 1 << 30
-"""What is left to count when a tile was found: more than there are tiles."""
+"""What is left to count when a tile is known: more than there are tiles."""
 
 
 def terms_of_groups(block: Block) -> tuple[Index, Index] | None:
     """The first term and the end of those that are not zeros, the first at a multiple of the tile's; None where all are
     needed, or the tile cannot tell."""
-    found, product, b = group_range_of(block.op), block.product, block.b
-    if found is None or product.terms != (found.position,) or found.group not in product.batch:
+    groups, product, b = group_range_of(block.op), block.product, block.b
+    if groups is None or product.terms != (groups.position,) or groups.group not in product.batch:
         return None
-    start, end = _bounds(block, found)
+    start, end = _bounds(block, groups)
     return b.mul(b.div(start, block.depth), block.depth), b.minimum(end, block.terms)
 
 
@@ -79,7 +79,7 @@ def tile_of_group(block: Block, groups: GroupRange, number: Index) -> GroupTile:
         def visit(
             group: Index, start: SSAValue, end: SSAValue, state: Sequence[SSAValue]
         ) -> list[SSAValue]:
-            left, *found = state
+            left, *others = state
             first = b.div(start, side)
             is_there = b.cmpi("ult", start, end)
             tiles = b.sub(b.div(b.add(end, side - 1), side), first)
@@ -87,7 +87,7 @@ def tile_of_group(block: Block, groups: GroupRange, number: Index) -> GroupTile:
             is_here = b.cmpi("ult", left, tiles)
             row = b.mul(b.add(first, left), side)
             mine = (b.index(group), b.index(row), start, end)
-            chosen = [b.select(is_here, new, old) for new, old in zip(mine, found, strict=True)]
+            chosen = [b.select(is_here, new, old) for new, old in zip(mine, others, strict=True)]
             return [b.select(is_here, b.index(_FOUND), b.index(b.sub(left, tiles))), *chosen]
 
         nothing = [b.index(count), *(b.index(0) for _ in range(3))]

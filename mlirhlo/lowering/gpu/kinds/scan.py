@@ -199,11 +199,11 @@ class _Line:
             elements = b.e.choose(inside, read, nothing)
         else:
             elements = read()
-        found: list[list[Value]] = []
+        scanned: list[list[Value]] = []
         for at in range(0, len(elements), len(self.kinds)):
             state = elements[at : at + len(self.kinds)]
-            found.append(self.combine(found[-1], state) if found else state)
-        return found
+            scanned.append(self.combine(scanned[-1], state) if scanned else state)
+        return scanned
 
     # Threads together
 

@@ -239,9 +239,9 @@ class _Tiles:
             return self._step(other, state)[:count]
 
         def scan(step: SSAValue, state: list[Value]) -> list[Value]:
-            made = self._step(self.inputs.load(self._own(step)), state)
-            self.outputs.store(self._own(step), made[: self.kept])
-            return made[self.kept :]
+            values = self._step(self.inputs.load(self._own(step)), state)
+            self.outputs.store(self._own(step), values[: self.kept])
+            return values[self.kept :]
 
         def scanned() -> list[Value]:
             state = self.carried.load(self.line) if self.tiles > 1 else self._initial()

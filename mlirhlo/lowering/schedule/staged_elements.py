@@ -82,6 +82,17 @@ class StagedRange:
         return min(last + SECTOR // element_of(self.value).byte_size, prod(sizes))
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether dimensions of the result follow one another as those of the value do; others are transposed."""
+        dims = [atom.number for interval in self.intervals for atom, _ in interval.base.terms]
+        return dims == sorted(dims)
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether some indices fall while those of the result rise."""
+        return any(factor < 0 for interval in self.intervals for _, factor in interval.base.terms)
+
+    @property
     def least(self) -> int:
         """Sectors of the whole value."""
         return -(-prod(sizes_of(self.value)) * element_of(self.value).byte_size // SECTOR)
@@ -239,11 +250,20 @@ def _box_of(sizes: Sequence[int], elements: int, bytes_: int) -> tuple[int, ...]
 
 def _requested(op: Operation) -> dict[SSAValue, float]:
     """Sectors of the requests of warps, each thread an element, about, of the values whose reads are known; nothing
-    where all requests are of whole sectors, each read once."""
+    where all requests are of whole sectors, each read once, or across the order of memory."""
     sizes = sizes_of(op.results[0])
     known: dict[SSAValue, float] = {}
     is_fine = True
-    for range_ in staged_ranges(op, [1] * len(sizes)):
+    # A slice alone goes through registers: gaps between its rows would be bank conflicts.
+    is_plain = isinstance(op, MapOp) and not any(
+        isinstance(value.owner, AssembleOp | FoldOp) for value in op.inputs
+    )
+    ranges = staged_ranges(op, [1] * len(sizes))
+    if not all(range_.is_in_order for range_ in ranges):
+        return {}
+    if is_plain and not any(range_.is_backwards for range_ in ranges):
+        return {}
+    for range_ in ranges:
         is_window = any(interval.high > interval.low for interval in range_.intervals)
         touched, least = _touched(range_, sizes)
         is_fine &= not is_window and touched <= least

@@ -122,7 +122,8 @@ def dumps(name: str, flags: str) -> tuple[bytes, dict[str, list[str]]]:
         before = max(paths, key=lambda path: path.stat().st_size)
         after = before.with_name(before.name.removeprefix("before_"))
         graph = read_graph(before).definition
-        return graph.SerializeToString(deterministic=True), dict(mark(read_graph(after)).clusters)
+        clusters = {name: [*nodes] for name, nodes in mark(read_graph(after)).clusters.items()}
+        return graph.SerializeToString(deterministic=True), clusters
 
 
 def main() -> int:

@@ -20,12 +20,15 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
-from tensorflow.python.framework import kernels, op_def_registry
+from tensorflow.python.framework import (
+    kernels,  # pyright: ignore[reportAttributeAccessIssue]
+    op_def_registry,  # pyright: ignore[reportAttributeAccessIssue]
+)
 
 OUT = Path(__file__).resolve().parent.parent / "mlirhlo/integrations/tensorflow/clustering/ops.toml"
 
 
-def type_name(number: int) -> str:
+def type_name(number: Any) -> str:
     """`float` of DT_FLOAT."""
     return types_pb2.DataType.Name(number).removeprefix("DT_").lower()
 

@@ -135,8 +135,8 @@ class ClusteredGraph:
             values.update(zip(part.segment.outputs, results, strict=True))
         structure = concrete.structured_outputs
         leaves = tf.nest.flatten(structure, expand_composites=True)
-        results = iter([values[tensor.name] for tensor in concrete.outputs])
-        packed = [None if leaf is None else next(results) for leaf in leaves]
+        outputs = iter([values[tensor.name] for tensor in concrete.outputs])
+        packed = [None if leaf is None else next(outputs) for leaf in leaves]
         return tf.nest.pack_sequence_as(structure, packed, expand_composites=True)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from google.protobuf import text_format
 
 from mlirhlo.debug.dump.jit_dumps import dump_graph
@@ -29,4 +31,4 @@ def dump(graph: Graph, marking: Marking, prefix: str | None = None) -> None:
         ("encapsulate_subgraphs_before", marking.graph.definition),
         ("encapsulate_subgraphs_after", encapsulate(marking.graph)),
     ):
-        dump_graph(name, lambda one=one: graph_text(one), prefix)
+        dump_graph(name, partial(graph_text, one), prefix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
 from mlirhlo.integrations.tensorflow.clustering.compilable import CALLS
@@ -99,12 +100,12 @@ class _Body:
             definition = function.node_def.add()
             definition.CopyFrom(node.definition)
             del definition.input[:]
-            for producer, output in node.inputs:
+            for producer, index in node.inputs:
                 is_own = producer.name in by_name
                 argument = (
-                    f"arg{self.inputs.index(f'{producer.name}:{output}')}" if not is_own else ""
+                    f"arg{self.inputs.index(f'{producer.name}:{index}')}" if not is_own else ""
                 )
-                definition.input.append(argument or self._inside(producer, output))
+                definition.input.append(argument or self._inside(producer, index))
             definition.input.extend(f"^{c.name}" for c in node.controls if c.name in by_name)
         return function
 
@@ -136,5 +137,5 @@ def _count(node: tf_pb2.NodeDef, argument: Argument) -> int:
     return node.attr[argument.number].i if argument.number else 1
 
 
-def _number(kind: str) -> tf_pb2.DataType.ValueType:
+def _number(kind: str) -> Any:
     return tf_pb2.DataType.Value(f"DT_{kind.upper()}")

@@ -12,8 +12,9 @@ below the smallest size are left to TensorFlow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mlirhlo.analysis.clustering import Clustering, OrderedGraph
 from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
@@ -108,7 +109,7 @@ class _Marker:
             return Marking(self.graph, {}, self.reasons)
         if not self.flags.disable_resource_variable_safety_checks_for_debugging:
             self.unsafe = unsafe_pairs(self.graph)
-        is_alive = [TRUE] * len(self.graph.nodes)
+        is_alive: list[Predicate] = [TRUE] * len(self.graph.nodes)
         if not self.flags.disable_deadness_safety_checks_for_debugging:
             is_alive = predicates(self.graph)
         single = {n.number + _FIRST: self.single(n, is_alive[n.number]) for n in candidates}
@@ -208,8 +209,12 @@ class _Marker:
             return not _counts_steps(clusters.values[source].nodes)
 
         for condition in (reads_shape, is_ordinary):
-            clusters.contract(lambda a, b, c=condition: c(a, b) and self.may_join(a, b))
+            clusters.contract(partial(self.joins_where, condition))
         clusters.grow(self.may_join)
+
+    def joins_where(self, condition: Callable[[int, int], bool], source: int, target: int) -> bool:
+        """Whether two clusters may be one, under a further condition."""
+        return condition(source, target) and self.may_join(source, target)
 
     def may_join(self, source: int, target: int) -> bool:
         """Whether two clusters may be one, cycles aside."""
@@ -344,12 +349,12 @@ def annotated(marking: Marking) -> Graph:
     for node in marking.graph.nodes:
         other = "varhandle" if node.op == "VarHandleOp" else "unclustered"
         names[node.name] = f"{node.text_attribute(CLUSTER) or other}/{node.name}"
-    for node in definition.node:
-        node.name = names[node.name]
-        for at, text in enumerate(node.input):
+    for renamed in definition.node:
+        renamed.name = names[renamed.name]
+        for at, text in enumerate(renamed.input):
             caret = "^" if text.startswith("^") else ""
             name, colon, output = text.removeprefix("^").partition(":")
-            node.input[at] = f"{caret}{names[name]}{colon}{output}"
+            renamed.input[at] = f"{caret}{names[name]}{colon}{output}"
     return Graph.of(definition)
 
 

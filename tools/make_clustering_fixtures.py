@@ -77,7 +77,7 @@ def programs(tf: Any) -> dict[str, Callable[[], object]]:
         return tf.reduce_mean(z), tf.strings.as_string(z)
 
     def digits() -> None:
-        import keras
+        import keras  # pyright: ignore[reportMissingImports]
         import numpy as np
 
         layers = keras.layers

@@ -424,11 +424,11 @@ class _Slow:
 
     def outputs(self) -> list[Array]:
         """Arrays for the leaves of the result, undefined, as they lie in memory."""
-        made: list[Array] = []
+        arrays: list[Array] = []
         for buffer in self.plan.results:
             sizes = [buffer.shape.dimensions[d] for d in physical_order(buffer.shape)]
-            made.append(new_array(sizes, np.dtype(buffer.shape.element_type.dtype)))
-        return made
+            arrays.append(new_array(sizes, np.dtype(buffer.shape.element_type.dtype)))
+        return arrays
 
     def result(self, outputs: Sequence[Array], held: Sequence[Value] = ()) -> Any:
         """The value of the result, of what a run has written."""

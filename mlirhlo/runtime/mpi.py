@@ -207,9 +207,9 @@ class RankWorld(meetings.World):
                 self._route(number, site.op, members, sources)
 
     def _new(self, values: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        made = np.array(values, np.int64)
-        self._kept.append(made)
-        return made
+        array = np.array(values, np.int64)
+        self._kept.append(array)
+        return array
 
     def _route(
         self, number: int, op: Instruction, members: tuple[int, ...], sources: Sequence[int]

@@ -13,7 +13,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
 
-from mlirhlo.analysis.shape_inference import ConstraintError, check_declared
+from mlirhlo.analysis.shape_inference import ConstraintError, check_declared, infer
 from mlirhlo.analysis.shape_inference.base import declare, plain
 from mlirhlo.analysis.verifier_layouts import layout_problem, shape_attributes
 from mlirhlo.analysis.verifier_report import LAYOUT, Report
@@ -98,8 +98,6 @@ class InstructionChecks:
         return True
 
     def _check_same_layouts(self, op: Instruction) -> bool:
-        from mlirhlo.analysis.shape_inference import infer
-
         wanted = infer(op.opcode.name, op.input_shapes, op.properties, self.signatures)
         if wanted != op.shape and compatible(wanted, op.shape):  # instruction_c10
             self.report.add(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from mlirhlo.cli import inputs
 from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags,
 
     Raises `HloError` HLO0802 and HLO0435 for what has no code, HLO0800 and HLO0801 for devices.
     """
-    from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
     from mlirhlo.lowering.gpu.compiler import merged, plan_gpu
     from mlirhlo.lowering.gpu.host import whole_program

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from mlirhlo.cli.inputs import read_input, single_file
+from mlirhlo.cli.inputs import as_hlo, check_entry, read_input, single_file
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool
 from mlirhlo.cli.run_hlo_module import MISCOMPARED
 from mlirhlo.cli.trying import ProgressLine, TryingOptions, beside, kept_verdicts
+from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
     from mlirhlo.debug.bisect.folders import FolderBisection
@@ -165,8 +166,6 @@ def _said_of_suspects(suspects: Sequence[Suspect]) -> list[str]:
 @contextmanager
 def _unpacked(path: str) -> Generator[str]:
     """An archive's files in a folder, as long as the block runs. Raises `HloError` HLO0866."""
-    from mlirhlo.diagnostics import error
-
     with tempfile.TemporaryDirectory(prefix="hlo-bisect-") as folder:
         try:
             with tarfile.open(path) as archive:
@@ -242,7 +241,6 @@ def _said_of_pipeline(found: PipelineBisection) -> str:
 
 
 def _text(path: str) -> tuple[str, str]:
-    from mlirhlo.cli.inputs import as_hlo, check_entry
     from mlirhlo.debug.trials.texts import module_text
     from mlirhlo.formats import load
 

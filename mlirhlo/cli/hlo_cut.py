@@ -13,6 +13,7 @@ from mlirhlo.cli.inputs import as_hlo, check_entry, read_input
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
 from mlirhlo.cli.trying import beside
+from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
     from mlirhlo.debug.cut import Part, Recording
@@ -105,8 +106,6 @@ def _run(argv: Sequence[str]) -> int:
 def _named(view: HloModule, name: str) -> Instruction:
     """The instruction of a name, that of the entry first. Raises `HloError` HLO0867."""
     from difflib import get_close_matches
-
-    from mlirhlo.diagnostics import error
 
     wanted = name.lstrip("%")
     for op in (*view.entry.instructions, *view.instructions):

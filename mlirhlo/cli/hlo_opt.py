@@ -12,7 +12,8 @@ from mlirhlo.cli.hlo_opt_options import BARE, PLATFORMS, Options, check_platform
 from mlirhlo.cli.options import Parsed, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, UsageError, report, run_tool, usage_error
 from mlirhlo.cli.watch import Clock, IrPrinter
-from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.diagnostics import Diagnostic, HloError, explain
+from mlirhlo.formats import load
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -55,8 +56,6 @@ def _run(argv: Sequence[str]) -> int:
         print(f"hlo-opt of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.explain is not None:
-        from mlirhlo.diagnostics import explain
-
         try:
             print(explain(options.explain), end="")
         except HloError as problem:
@@ -271,8 +270,6 @@ class Job:
         return stage_files.continued(data, given, stage, name)
 
     def _load(self, data: bytes, name: str) -> Loaded:
-        from mlirhlo.formats import load
-
         with self.clock.step("read"):
             return load(data, self.options.format, name=name)
 

@@ -16,6 +16,7 @@ from mlirhlo.cli import inputs
 from mlirhlo.cli.inputs import InputFlags
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, report, run_tool, usage_error, warn
+from mlirhlo.diagnostics import HloError, error
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -359,8 +360,6 @@ class _View:
         """XLA's `command: ` prompt; ends with `quit` or the end of the input."""
         import shlex
 
-        from mlirhlo.diagnostics import HloError
-
         is_terminal = sys.stdin.isatty()
         while True:
             if is_terminal:
@@ -488,7 +487,6 @@ def _folder(path: str, options: Options) -> _Loaded:
     """A module from a folder of dumps, with every stage that was recorded."""
     from mlirhlo.debug.graph.recorded import dumped_stages
     from mlirhlo.debug.index import read_folder
-    from mlirhlo.diagnostics import error
 
     if options.passes:
         raise usage_error(

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli.options import flag
-from mlirhlo.cli.report import CURRENT_INPUT, report, usage_error
+from mlirhlo.cli.report import CURRENT_INPUT, report, usage_error, warn
+from mlirhlo.diagnostics import Place, error
 
 if TYPE_CHECKING:
     from mlirhlo.diagnostics import Diagnostic
@@ -142,7 +143,6 @@ def check_entry(loaded: Loaded) -> None:
 
     Raises `HloError` HLO0106.
     """
-    from mlirhlo.diagnostics import Place, error
     from mlirhlo.dialects.hlo.module import HloModule
 
     try:
@@ -163,7 +163,6 @@ def set_partitions(loaded: Loaded, count: int) -> None:
     """Makes an HLO module one of `count` partitions (0: as its header says). Warns (HLO0483) of shardings in a
     module whose header says no number.
     """
-    from mlirhlo.cli.report import warn
     from mlirhlo.dialects.hlo.attributes.base import integer
     from mlirhlo.dialects.hlo.module import HloModule
 
@@ -181,8 +180,6 @@ def set_partitions(loaded: Loaded, count: int) -> None:
 
 def named(diagnostic: Diagnostic, name: str) -> Diagnostic:
     """The diagnostic with the name of the file where only a module without text could be named."""
-    from mlirhlo.diagnostics import Place
-
     place = diagnostic.place
     if place is None:
         return diagnostic.at(Place(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from mlirhlo.cli.replays import joined
 from mlirhlo.cli.report import report
 from mlirhlo.debug.isolate import candidates, isolate
 from mlirhlo.diagnostics import HloError
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 def run_isolated(replay: Replay, module: ModuleOp) -> Tally:
     """Runs each instruction on fake data as a module of its own; one that cannot run is reported
     and counted like a wrong result."""
-    from mlirhlo.cli.replays import joined
-
     view = HloModule(module)
     for op in candidates(view):
         print(f"** Running %{op.instruction_name} ({op.opcode.name}) **", file=sys.stderr)

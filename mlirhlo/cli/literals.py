@@ -9,6 +9,10 @@ from mlirhlo.diagnostics import Place, error
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
+from mlirhlo.formats import read_file, write_file
+from mlirhlo.formats.proto.containers_pb2 import RunHloModuleLiterals
+from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff
+from mlirhlo.interp.engine import Interpreter
 from mlirhlo.interp.registry import Value
 from mlirhlo.interp.values import literal_of_value
 
@@ -50,12 +54,9 @@ def read_literals(path: str) -> list[StoredIteration]:
 
     Raises `HloError`: HLO0503, HLO0506 when the file holds something else, HLO0206.
     """
-    from mlirhlo.formats import read_file
     from mlirhlo.formats.containers import read
-    from mlirhlo.formats.proto.containers_pb2 import RunHloModuleLiterals
     from mlirhlo.formats.proto.literals import decode_literal
     from mlirhlo.formats.proto.message import DecodeProblem
-    from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff
 
     data, name = read_file(path)
     looks = sniff(data)
@@ -77,12 +78,8 @@ def write_literals(
 ) -> None:
     """Writes arguments and results of all iterations (of device 0), as text when the file's name
     ends in `txt`."""
-    from mlirhlo.formats import write_file
     from mlirhlo.formats.containers import write
-    from mlirhlo.formats.proto.containers_pb2 import RunHloModuleLiterals
     from mlirhlo.formats.proto.literals import encode_literal
-    from mlirhlo.formats.sniff import Format
-    from mlirhlo.interp.engine import Interpreter
 
     entry = HloModule(module).entry
     reader = Interpreter(module)

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
+from mlirhlo.cli.xla_flags import read_flags
+from mlirhlo.formats import write_file
+from mlirhlo.formats.mosaic.stable import is_for_gpus
+from mlirhlo.mosaic.decode import read_kernel
+from mlirhlo.mosaic.forms import check_roundtrip, render
+from mlirhlo.mosaic.target import check_target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -91,7 +97,6 @@ def _run_stages(module: ModuleOp, options: Options, xla: DebugOptions) -> None:
     folder = xla.xla_mosaic_dump_to
     if not (options.stop_after or options.start_after or folder):
         return
-    from mlirhlo.formats.mosaic.stable import is_for_gpus
 
     if is_for_gpus(module):
         _dump_for_gpus(module, options, folder)
@@ -129,8 +134,6 @@ def _dump_for_gpus(module: ModuleOp, options: Options, folder: str) -> None:
 
 def _check(module: ModuleOp, options: Options) -> None:
     """Raises what the target does not take."""
-    from mlirhlo.mosaic.target import check_target
-
     report = check_target(
         module,
         options.target,
@@ -143,10 +146,6 @@ def _check(module: ModuleOp, options: Options) -> None:
 
 
 def _run(argv: Sequence[str]) -> int:
-    from mlirhlo.cli.xla_flags import read_flags
-    from mlirhlo.mosaic.decode import read_kernel
-    from mlirhlo.mosaic.forms import check_roundtrip, render
-
     parsed = parse(Options, argv, lambda options, name, value: False)
     options = parsed.options
     if options.help or options.help_all:
@@ -181,8 +180,6 @@ def _run(argv: Sequence[str]) -> int:
         debug_info=options.mlir_print_debuginfo,
     )
     if options.output != "-":
-        from mlirhlo.formats import write_file
-
         write_file(options.output, written)
         return DONE
     if options.emit == "bytecode" and sys.stdout.isatty():

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from xdsl.passes import ModulePass, get_pass_option_infos
 
+from mlirhlo.rewrites.pipeline import parse_pipeline
 from mlirhlo.rewrites.registry import PassInfo, list_passes
 from mlirhlo.rewrites.rules import RulePass
 
@@ -47,8 +48,6 @@ def listing(*, pages: bool, as_json: bool) -> str:
 
 def help_of(name: str) -> str:
     """The page of one pass. Raises `HloError` HLO0401 for an unknown one."""
-    from mlirhlo.rewrites.pipeline import parse_pipeline
-
     (pass_,) = parse_pipeline(name)
     return _shown_page(list_passes()[pass_.name], rules=True)
 

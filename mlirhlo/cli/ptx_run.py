@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
+from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
     from mlirhlo.simulator import Figures, Machine
@@ -92,7 +93,6 @@ def _three(name: str, text: str) -> tuple[int, ...]:
 
 
 def _launch(options: Options, text: str, name: str, launch: dict[str, tuple[int, ...]]) -> int:
-    from mlirhlo.diagnostics import error
     from mlirhlo.formats.ptx import parse_ptx, verify_ptx
     from mlirhlo.simulator import Machine
     from mlirhlo.simulator.arguments import read_arguments

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirhlo.cli import stages
+from mlirhlo.cli.gpu_stages import context
 from mlirhlo.cli.report import UsageError
 from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.rewrites.control import PassControl
+from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline, run_pipeline
 from mlirhlo.rewrites.registry import (
     HLO,
     LOWERED,
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from mlirhlo.rewrites.control import PassControl
     from mlirhlo.rewrites.passes import Trace
     from mlirhlo.rewrites.pipeline import Instrumentation
 
@@ -59,7 +61,6 @@ def passes_at(stage: str, text: str) -> tuple[ModulePass, ...]:
         raise UsageError(
             Diagnostic("HLO0418", message, help=f"stages with passes: {', '.join(_LEVELS)}")
         )
-    from mlirhlo.rewrites.pipeline import parse_pipeline
 
     try:
         if level != HLO:
@@ -75,8 +76,6 @@ def passes_at(stage: str, text: str) -> tuple[ModulePass, ...]:
 
 def _parsed_for_hlo(text: str) -> tuple[ModulePass, ...]:
     """The passes of a pipeline on HLO or structured kernels; xDSL's are imported only to refuse them."""
-    from mlirhlo.rewrites.pipeline import parse_pipeline
-
     try:
         return parse_pipeline(text)
     except HloError as problem:
@@ -90,8 +89,6 @@ def _parsed_for_hlo(text: str) -> tuple[ModulePass, ...]:
 
 def check_level(passes: Sequence[ModulePass], level: str) -> None:
     """Raises `UsageError` HLO0418 for a pass that runs on something else than `level`."""
-    from mlirhlo.rewrites.pipeline import PipelinePass
-
     for pass_ in passes:
         own = "" if isinstance(pass_, PipelinePass) else level_of(type(pass_))
         if own and own not in _RUN_AT[level]:
@@ -136,10 +133,6 @@ def run_passes(
 
     Raises `HloError`: HLO0415 where a pass of xDSL's raises, HLO0512 where a pass leaves an invalid module.
     """
-    from mlirhlo.cli.gpu_stages import context
-    from mlirhlo.rewrites.control import PassControl
-    from mlirhlo.rewrites.pipeline import run_pipeline
-
     control = control or PassControl()
     control.verifies_foreign = False  # as HLO, which this is not
     watch = _Watch()

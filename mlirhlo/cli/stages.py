@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from mlirhlo.cli import inputs
 from mlirhlo.cli.gpu_stages import STAGES as GPU_STAGES
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def fused(
     gpu_name: str = "",
 ) -> Loaded:
     """The module as the platform's compiler plans it, for the device of that name; `trace` is told what passes did."""
-    from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
     from mlirhlo.lowering.cpu import pipeline as cpu
     from mlirhlo.lowering.gpu import pipeline as gpu
@@ -91,7 +91,6 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags)
 
     Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO079x for what has no structured form.
     """
-    from mlirhlo.cli import inputs
     from mlirhlo.debug.options import wanted_passes
     from mlirhlo.lowering.cpu.compiler import UNIT, lower, plan_cpu
     from mlirhlo.lowering.observer import SILENT

@@ -20,6 +20,10 @@ from mlirhlo.diagnostics import Diagnostic, error
 from mlirhlo.dialects.check import check_name
 from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
 from mlirhlo.interp.closeness import MOST_ULPS, TOLERANCE, Array, Bounds, disagreement
+from mlirhlo.interp.engine import Interpreter
+from mlirhlo.interp.machine import Machine
+from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism
+from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
 Runner: TypeAlias = "Callable[[ModuleOp, Sequence[Any]], Sequence[Any]]"
 """Runs an HLO module on arrays; the parts of its result."""
@@ -69,8 +73,6 @@ def run_checks(
 
 def interpret(module: ModuleOp, arguments: Sequence[Any]) -> Sequence[Any]:
     """The parts of a module's result, on the interpreter."""
-    from mlirhlo.interp.engine import Interpreter
-
     return cast("Sequence[Any]", Interpreter(module).run(arguments))
 
 
@@ -183,9 +185,6 @@ class _Test:
 
     def _parallel(self, op: Operation) -> None:
         """Runs the functions of a grid on simulated devices."""
-        from mlirhlo.interp.engine import Interpreter
-        from mlirhlo.interp.machine import Machine
-
         grid = [
             [_symbol(name) for name in cast("ArrayAttr[Attribute]", row)]
             for row in cast("ArrayAttr[Attribute]", op.properties["programs"])
@@ -297,9 +296,6 @@ def _number(op: Operation, key: str, default: float) -> float:
 
 
 def _as_hlo(module: ModuleOp) -> ModuleOp:
-    from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism
-    from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
-
     canonicalize_dynamism(module)
     # Nothing is folded: a test is about the ops that stand in it.
     return convert_to_hlo(module, return_tuple=True, simplify=False)

@@ -13,6 +13,11 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 
+from mlirhlo.analysis.call_graph import callees_first
+from mlirhlo.debug import replay
+from mlirhlo.debug.trials import rounding
+from mlirhlo.debug.trials.conditions import difference
+from mlirhlo.debug.trials.sides import execute
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.build import append, make
@@ -20,6 +25,7 @@ from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.shapes import TokenShape, TupleShape, leaves
+from mlirhlo.interp.values import arrays_of
 from mlirhlo.rewrites.cloning import clone_instruction, copy_computation
 
 if TYPE_CHECKING:
@@ -141,8 +147,6 @@ def _module(
 
 def _called(module: HloModule, ops: Sequence[Instruction]) -> list[ComputationOp]:
     """Computations that instructions call, callees first."""
-    from mlirhlo.analysis.call_graph import callees_first
-
     by_name = module.by_name()
     found: dict[str, None] = {}
     for op in ops:
@@ -164,8 +168,6 @@ def record(
     `execution`: which run of the part, from 1, for one in a loop. Raises `HloError` HLO0869 when it does not run so
     often, and what running raises.
     """
-    from mlirhlo.debug import replay
-
     watched = {id(op) for op in (*part.parameters, *part.results)}
     latest: dict[int, Value] = {}
     last = part.results[-1]
@@ -213,11 +215,6 @@ def _copied(value: Any) -> Any:
 
 def replays(part: Part, recording: Recording) -> str:
     """How the part's results for the recorded inputs differ from the recorded ones; empty if they do not."""
-    from mlirhlo.debug.trials import rounding
-    from mlirhlo.debug.trials.conditions import difference
-    from mlirhlo.debug.trials.sides import execute
-    from mlirhlo.interp.values import arrays_of
-
     expected = arrays_of(cast(Any, recording.outputs))
     actual = execute(part.module, recording.inputs, "interpreter")[: len(expected)]
     if all(rounding.same(a, b) for a, b in zip(expected, actual, strict=True)):

@@ -20,6 +20,7 @@ import numpy as np
 from mlirhlo.diagnostics import HloError, Place, error
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TokenShape, leaves
+from mlirhlo.formats import read_file, write_file
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -112,8 +113,6 @@ def array_leaves(shape: Shape) -> list[ArrayShape]:
 
 def read_npz(path: str) -> Archive:
     """Reads a file. Raises `HloError`: HLO0503 when it cannot be read, HLO0506 when it is no npz."""
-    from mlirhlo.formats import read_file
-
     data, _ = read_file(path)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
@@ -181,8 +180,6 @@ def write_npz(path: str, prefix: str, parts: Sequence[Sequence[Array]], shape: S
 
 def write_run(path: str, sides: Mapping[str, tuple[Sequence[Sequence[Array]], Shape]]) -> None:
     """Writes arrays of several prefixes, `in` and `out`, to one file; each as `write_npz` has it."""
-    from mlirhlo.formats import write_file
-
     stored: dict[str, Array] = {}
     meta: dict[str, Any] = {}
     for prefix, (parts, shape) in sides.items():

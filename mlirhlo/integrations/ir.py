@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo import load
 from mlirhlo.formats import holds_hlo
 from mlirhlo.integrations.computation import XlaComputation
 from mlirhlo.runtime.programs import prepare
@@ -19,8 +20,6 @@ def module_of(ir: str | bytes) -> XlaComputation:
 
     Raises `HloError` as `mlirhlo.load` does.
     """
-    from mlirhlo import load
-
     found = load(ir.encode("utf-8", "surrogateescape") if isinstance(ir, str) else ir)
     return XlaComputation(found.op, found.loaded)
 

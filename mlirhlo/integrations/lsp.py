@@ -18,6 +18,8 @@ from mlirhlo import __version__
 from mlirhlo.debug.editor import features
 from mlirhlo.debug.editor.document import Document, Span
 from mlirhlo.debug.editor.stages import Side, Stages, counterpart
+from mlirhlo.debug.graph import render
+from mlirhlo.debug.trials.conditions import fake_arguments, load_module
 from mlirhlo.diagnostics import Diagnostic, HloError
 
 QUIET_SECONDS = 0.6
@@ -279,7 +281,6 @@ def _guarded(server: Server, compute: Any) -> str:
 
 
 def _results(document: Document) -> str:
-    from mlirhlo.debug.trials.conditions import fake_arguments, load_module
     from mlirhlo.debug.trials.sides import Side
 
     module = load_module(document.text, document.file)
@@ -288,9 +289,6 @@ def _results(document: Document) -> str:
 
 
 def _graph(document: Document) -> str:
-    from mlirhlo.debug.graph import render
-    from mlirhlo.debug.trials.conditions import load_module
-
     page = render(load_module(document.text, document.file), "html")
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False, encoding="utf-8") as file:
         file.write(page)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.interp.collectives import GroupMode, group_mode
+from mlirhlo.interp.custom_calls.manual import manual_partitions
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
@@ -33,9 +35,6 @@ def device_counts(module: HloModule) -> DeviceCounts:
     beyond the replicas are partitions. A collective without groups is of as many devices as its shapes
     say: an all-gather of f32[1] to f32[4] of four.
     """
-    from mlirhlo.interp.collectives import GroupMode, group_mode
-    from mlirhlo.interp.custom_calls.manual import manual_partitions
-
     replicas, partitions = module.replica_count, module.num_partitions
     if partitions == 1 and (manual := manual_partitions(module)) > 1:
         return DeviceCounts(replicas, manual, is_unpartitioned=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Generator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -26,12 +26,10 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import TokenShape, TupleShape, leaves
 from mlirhlo.interp import vectorised
+from mlirhlo.interp.machine import Machine
 from mlirhlo.interp.plans import FAILURES, Plan, Step, failed, make_plan, place_of, prepare
 from mlirhlo.interp.registry import Array, Call, Value
 from mlirhlo.interp.values import mismatch, results_of, unflatten, value_from
-
-if TYPE_CHECKING:
-    from mlirhlo.interp.machine import Machine
 
 Hook: TypeAlias = Callable[[Instruction, Sequence[Value], Value], None]
 """Called after every instruction with its inputs and its result."""
@@ -80,8 +78,6 @@ class Interpreter:
     def machine(self) -> Machine:
         """The simulated devices."""
         if self._machine is None:
-            from mlirhlo.interp.machine import Machine
-
             self._machine = Machine.for_module(self.module.op)
         return self._machine
 

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.interp.device_counts import device_counts
 from mlirhlo.interp.registry import Meaning, Value
+from mlirhlo.interp.values import results_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.dialects.hlo.module import HloModule
     from mlirhlo.dialects.hlo.ops.base import Instruction
 
 T = TypeVar("T")
@@ -117,9 +119,6 @@ class Machine:
     @staticmethod
     def for_module(module: ModuleOp, *, seed: int = 42) -> Machine:
         """As many replicas and partitions as the module needs; see `device_counts`."""
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.interp.device_counts import device_counts
-
         counts = device_counts(HloModule(module))
         return Machine(counts.replicas, counts.partitions, seed=seed)
 
@@ -447,7 +446,6 @@ def run_spmd(
     devices, and what instructions raise.
     """
     from mlirhlo.interp.engine import Interpreter
-    from mlirhlo.interp.values import results_of
 
     machine = Machine.for_module(module) if machine is None else machine
     count = machine.device_count

@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.tpu.op_classes import class_of
+from mlirhlo.formats.bytecode import read_module
 from mlirhlo.formats.bytecode.dialects import default_codecs
 from mlirhlo.formats.bytecode.tables import Tables
 from mlirhlo.formats.bytecode.writing import AsItIs, OpForm, WriteOptions, Writer
@@ -95,8 +96,6 @@ def read_kernel(data: bytes, file: str = "<kernel>") -> ModuleOp:
     HLO0226 for faults of the bytecode.
     """
     if data.startswith(b"ML\xefR"):
-        from mlirhlo.formats.bytecode import read_module
-
         module = read_module(data, file, context=_bytecode_context(), op_class=_op_class)
     else:
         module = _read_text(data, file)

@@ -22,6 +22,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.formats import load
 from mlirhlo.interp.custom_calls import CUSTOM_CALLS, options_of
 from mlirhlo.rewrites.computations import rename_callees
 from mlirhlo.rewrites.control_flow.call_inliner import insert_body
@@ -119,7 +120,6 @@ def _body(op: CustomCallOp, module: HloModule) -> ComputationOp | None:
 
 def _program(op: CustomCallOp) -> ModuleOp | None:
     """The kernel as an HLO module; None for a call that does not fit it."""
-    from mlirhlo.formats import load
     from mlirhlo.mosaic.decode import config_of, read_kernel
     from mlirhlo.mosaic.fast import fits, program_of
     from mlirhlo.mosaic.interpreter.problems import place_of

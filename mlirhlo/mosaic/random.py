@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mlirhlo.interp.random_bits import threefry_rounds
 from mlirhlo.mosaic.language.arithmetic import shift_right_logical
 from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike
@@ -143,8 +144,6 @@ def to_pallas_key(key: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
     Raises `HloError` HLO0721 for other arrays.
     """
-    from mlirhlo.interp.random_bits import threefry_rounds
-
     data = np.asarray(key)
     if data.dtype != np.uint32 or data.shape[-1:] != (2,):
         raise bad_shape(

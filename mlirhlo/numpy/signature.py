@@ -14,6 +14,7 @@ import numpy as np
 
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy.array import Array, Data
+from mlirhlo.numpy.creation import asarray
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.errors import HloTypeError, problem
 from mlirhlo.numpy.operands import default_of, is_scalar, scalar_data
@@ -93,7 +94,6 @@ def data_of(leaf: Any, spec: Spec) -> Data:
         # Results may share memory with arguments, so those of the caller are copied.
         found: Data = np.array(leaf, dtype=spec.dtype)
         return found
-    from mlirhlo.numpy.creation import asarray
 
     return asarray(leaf).known("the memory of an array", "pass arrays with elements")
 

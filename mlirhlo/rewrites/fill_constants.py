@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.interp.fake_data import fill_constants
 from mlirhlo.rewrites.passes import HloPass, Trace
 
 
@@ -34,6 +35,5 @@ class FillConstantsPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Fills; whether there was anything left out."""
         del trace
-        from mlirhlo.interp.fake_data import fill_constants
 
         return bool(fill_constants(module, self.seed))

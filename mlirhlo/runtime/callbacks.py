@@ -34,10 +34,10 @@ from mlirhlo.lowering.cpu.emit import CALLBACK
 from mlirhlo.lowering.memory_order import physical_dimensions
 from mlirhlo.lowering.plan.steps import Held, Site, Tree
 from mlirhlo.runtime.calls import logical
+from mlirhlo.runtime.meetings import World
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.plan.plan import Plan
-    from mlirhlo.runtime.meetings import World
 
 LOG = logging.getLogger(__name__)
 
@@ -86,8 +86,6 @@ class Callbacks:
 
     def _world(self, machine: Machine) -> World:
         """The world in which the devices of a run meet."""
-        from mlirhlo.runtime.meetings import World
-
         sizes = machine.replicas, machine.partitions
         with self._lock:
             world = cast("World | None", machine.watched.get(self))

@@ -22,7 +22,7 @@ import numpy as np
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.interp.collective_permute import permute_members
-from mlirhlo.interp.collectives import Meeting
+from mlirhlo.interp.collectives import Meeting, misfit_of
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering import meeting_words as words
 from mlirhlo.runtime import meeting_ir
@@ -240,8 +240,6 @@ class World:
 
 def check_shapes(op: Instruction, count: int) -> None:
     """Raises `HloError` HLO0354 where a group of so many devices does not fit the shapes."""
-    from mlirhlo.interp.collectives import misfit_of
-
     problem = misfit_of(op, count)
     if problem is not None:
         raise problem

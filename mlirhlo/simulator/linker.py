@@ -24,6 +24,14 @@ from mlirhlo.dialects.ptx.table import FORMS, matches
 from mlirhlo.simulator.assembler import Assembler, Names, Recursion, Run
 from mlirhlo.simulator.counters import Tally
 from mlirhlo.simulator.lanes import Lanes, narrow
+from mlirhlo.simulator.meanings import (
+    MEANINGS,
+    guarded_registers,
+    leave_function,
+    loaded_of,
+    loads_waited_for,
+    note_registers,
+)
 from mlirhlo.simulator.memory import GLOBAL_BASE, LOCAL_BASE, READ_ONLY
 from mlirhlo.simulator.performance import unit_of
 from mlirhlo.simulator.slots import Slot
@@ -215,15 +223,6 @@ class Linker:
         names: dict[str, Names],
         functions: dict[str, Linked],
     ) -> Code:
-        from mlirhlo.simulator.meanings import (
-            MEANINGS,
-            guarded_registers,
-            leave_function,
-            loaded_of,
-            loads_waited_for,
-            note_registers,
-        )
-
         sizes = {variable.name: extent for variable, _, extent in parameters}
         assembler = Assembler(sizes, functions, self._callers())
         run, instructions, of = list[Run](), list[FlatInstruction](), list[Names]()

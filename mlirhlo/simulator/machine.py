@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mlirhlo.diagnostics import Place, error
 from mlirhlo.dialects.ptx.requirements import runs_on
+from mlirhlo.formats.ptx import parse_ptx
 from mlirhlo.simulator.memory import GLOBAL_BASE, INITIALISED, Arena
 from mlirhlo.simulator.report import LaunchReport
 
@@ -55,8 +56,6 @@ class Machine:
 
         text = module if isinstance(module, str) else ""
         if isinstance(module, str):
-            from mlirhlo.formats.ptx import parse_ptx
-
             module = parse_ptx(module, file)
         for target in module.targets:
             if target.startswith("sm_") and not runs_on(target, self.target):

@@ -18,7 +18,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from mlirhlo.analysis.ptx.liveness import pressure
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.ptx import VariableOp
+from mlirhlo.formats.ptx import flat, parse_ptx
+from mlirhlo.lowering.gpu.ptx import ptxas
 from mlirhlo.simulator.lanes import WARP
 from mlirhlo.simulator.report import Figures
 
@@ -104,8 +108,6 @@ def resources(ptx: str, device: GpuDevice, dynamic: Mapping[str, int]) -> dict[s
 
     `dynamic` has the bytes of dynamic shared memory that entry points are launched with.
     """
-    from mlirhlo.lowering.gpu.ptx import ptxas
-
     try:
         reports = ptxas(ptx, device)
     except HloError:  # one that is older than the PTX
@@ -123,9 +125,6 @@ def resources(ptx: str, device: GpuDevice, dynamic: Mapping[str, int]) -> dict[s
 
 
 def _estimated(ptx: str, dynamic: Mapping[str, int]) -> dict[str, Resources]:
-    from mlirhlo.dialects.ptx import VariableOp
-    from mlirhlo.formats.ptx import flat, parse_ptx
-
     module = parse_ptx(ptx)
     outer = [v for op in module.statements if isinstance(op, VariableOp) for v in op.variables]
     found = dict[str, Resources]()
@@ -144,8 +143,6 @@ def _estimated(ptx: str, dynamic: Mapping[str, int]) -> dict[str, Resources]:
 
 def estimated_registers(function: FlatFunction) -> int:
     """Registers of 32 bits that are live at once, as an estimate of what the assembler takes."""
-    from mlirhlo.analysis.ptx.liveness import pressure
-
     sizes = {"16": 1, "32": 1, "64": 2, "128": 4}
     most = pressure(function)
     live = sum(most[kind].count * size for kind, size in sizes.items() if kind in most)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.ptx import AliasOp, ModuleOp, Variable, VariableOp
+from mlirhlo.formats.ptx import flat
 from mlirhlo.simulator.linker import Code, Linker
 from mlirhlo.simulator.memory import CODE_BASE, GLOBAL_BASE, INITIALISED, READ_ONLY, Arena
 from mlirhlo.simulator.variables import initial_bytes, sized
@@ -64,8 +65,6 @@ class Program:
 
     def flat(self, name: str) -> FlatFunction:
         """The instructions of a function."""
-        from mlirhlo.formats.ptx import flat
-
         if name not in self._flat:
             self._flat[name] = flat(self.functions[name])
         return self._flat[name]

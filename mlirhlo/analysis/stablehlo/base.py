@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.analysis.shape_inference.base import ConstraintError, listed
 from mlirhlo.analysis.stablehlo.tensors import DYNAMIC, Tensor, tensor_of, type_of
+from mlirhlo.dialects.stablehlo.elements import array_of
 
 __all__ = ["ConstraintError", "Given", "Results", "checks", "infers", "listed", "sentence"]
 
@@ -261,7 +262,6 @@ def dense_ints(attribute: Attribute) -> tuple[int, ...]:
     if isinstance(attribute, ArrayAttr):
         entries = cast("ArrayAttr[IntegerAttr[Any]]", attribute).data
         return tuple(entry.value.data for entry in entries)
-    from mlirhlo.dialects.stablehlo.elements import array_of
 
     return tuple(int(value) for value in array_of(attribute).reshape(-1))
 

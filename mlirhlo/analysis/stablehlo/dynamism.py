@@ -25,6 +25,7 @@ from mlirhlo.analysis.stablehlo.tensors import (
     fits_element,
     is_quantized,
 )
+from mlirhlo.dialects.stablehlo.attributes import TypeExtensions, TypeExtensionsAttr
 
 
 def _described(given: Given, index: int, element: Tensor | None = None) -> Tensor | None:
@@ -258,8 +259,6 @@ def _set_dimension_size(given: Given) -> Results:
         sizes[dimension], bounds[dimension] = known[0], DYNAMIC
     result = operand.with_sizes(sizes, bounds)
     if result.bounds and result.encoding is None:
-        from mlirhlo.dialects.stablehlo.attributes import TypeExtensions, TypeExtensionsAttr
-
         shown = tuple(None if bound == DYNAMIC else bound for bound in result.bounds)
         encoding = TypeExtensionsAttr(TypeExtensions(shown))
         result = Tensor(result.element, result.sizes, result.bounds, encoding)

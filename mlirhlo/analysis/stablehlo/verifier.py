@@ -29,15 +29,14 @@ from mlirhlo.analysis.stablehlo.tensors import (
     kind_words,
     tensor_of,
 )
+from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
 from mlirhlo.dialects.stablehlo.rows import Operand, OpRow
+from mlirhlo.dialects.stablehlo.table import ROWS
 
 
 @lru_cache(maxsize=1)
 def rows() -> dict[str, OpRow]:
     """Rows of both dialects' tables, by the name rules have for the op."""
-    from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
-    from mlirhlo.dialects.stablehlo.table import ROWS
-
     found = {name.removeprefix("stablehlo."): row for name, row in ROWS.items()}
     return {**found, **CHLO_ROWS}
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from mlirhlo.debug import replay
 from mlirhlo.debug.partitioned import Partitioned, shardings_of_leaves
 from mlirhlo.debug.replay import Inputs
 from mlirhlo.debug.trials import rounding
@@ -26,6 +27,10 @@ from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, leaves
+from mlirhlo.formats.arrays import read_npz
+from mlirhlo.interp.fake_data import fake_array, make_fake_arguments
+from mlirhlo.interp.fake_data_uses import Demands
+from mlirhlo.interp.values import arrays_of
 from mlirhlo.rewrites.spmd.partitions import partitions_of
 
 if TYPE_CHECKING:
@@ -196,10 +201,6 @@ def _movements(key: _Key) -> list[rounding.Movement]:
 
 def _run(key: _Key, hook: Hook | None = None) -> list[Array]:
     """Arrays of all devices; of a module that works on parts of arrays, these joined to whole ones."""
-    from mlirhlo.debug import replay
-    from mlirhlo.formats.arrays import read_npz
-    from mlirhlo.interp.values import arrays_of
-
     module = load_module(key.text, "stage.hlo")
     fill_elided(HloModule(module), _constants(key.given.reference))
     cuts = _cuts(key.whole) if key.whole else None
@@ -244,8 +245,6 @@ def _cuts(text: str) -> Partitioned | None:
 
 @lru_cache(maxsize=4)
 def _arguments(given: Given, number: int) -> list[Any]:
-    from mlirhlo.interp.fake_data import make_fake_arguments
-
     module = load_module(given.reference, "reference.hlo")
     arguments = make_fake_arguments(module, given.seeds[number])
     has_loops = " while(" in given.reference
@@ -277,9 +276,6 @@ def fill_elided(module: HloModule, known: Mapping[str, Array]) -> None:
 
     `known`: values by flat shape, of a stage that has them in full.
     """
-    from mlirhlo.interp.fake_data import fake_array
-    from mlirhlo.interp.fake_data_uses import Demands
-
     for op in module.candidates(ConstantOp):
         shape = op.shape
         if not isinstance(op, ConstantOp) or op.literal is None or not op.literal.is_elided:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from mlirhlo.debug.index import read_folder
 from mlirhlo.debug.index.folder import DumpedModule, DumpFile
-from mlirhlo.diagnostics import error
+from mlirhlo.debug.trials.texts import module_text
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.formats import load
 
 _LOOSE = re.compile(
     r"(?P<step>\d+)\.(?P<pipeline>.+?)\.after_(?P<after>.+?)(?:\.before_.*)?\.(?:hlo|txt)"
@@ -87,10 +89,6 @@ def text_of_file(module: DumpedModule, file: DumpFile) -> str:
     if extension in (".txt", ".hlo"):
         return data.decode("utf-8", "surrogateescape")
     if extension in (".pb", ".hlo.pb"):
-        from mlirhlo.debug.trials.texts import module_text
-        from mlirhlo.diagnostics import HloError
-        from mlirhlo.formats import load
-
         try:
             return module_text(load(data, name=file.path).module)
         except HloError:

@@ -32,6 +32,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.order import instruction_list
 from mlirhlo.dialects.hlo.table import Opcode
+from mlirhlo.interp.device_counts import device_counts
 
 _NONE = Duration(0.0, "launch")
 
@@ -54,8 +55,6 @@ class _Estimate:
     """One module on one chip."""
 
     def __init__(self, module: ModuleOp, target: Chip) -> None:
-        from mlirhlo.interp.device_counts import device_counts
-
         self.module, self.chip = HloModule(module), target
         self.costs, unknown = analyse_with_libraries(module, trip_counts=True)
         counts = device_counts(self.module)

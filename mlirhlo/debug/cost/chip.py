@@ -15,6 +15,8 @@ from importlib import resources
 from typing import Any, Literal, TypeAlias, cast
 
 from mlirhlo.diagnostics import error
+from mlirhlo.lowering.gpu.devices import device
+from mlirhlo.lowering.gpu.model import LAUNCH_NS
 
 Topology: TypeAlias = Literal["ring", "torus", "switch"]
 TOPOLOGIES: tuple[Topology, ...] = ("ring", "torus", "switch")
@@ -133,9 +135,6 @@ def _described_elsewhere(name: str) -> dict[str, Any]:
     """What the compiler for GPUs and the kernel language know of a chip."""
     kind, _, model = name.partition(":")
     if kind == "gpu":
-        from mlirhlo.lowering.gpu.devices import device
-        from mlirhlo.lowering.gpu.model import LAUNCH_NS
-
         gpu = device(model)
         lanes = gpu.core_count * gpu.fpus_per_core
         return {

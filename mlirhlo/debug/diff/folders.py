@@ -12,6 +12,7 @@ from mlirhlo.debug.index import read_folder
 from mlirhlo.debug.index.folder import DumpedModule
 from mlirhlo.debug.trials.conditions import load_module
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.module import HloModule
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -112,7 +113,6 @@ def _differing(before: str, after: str) -> int | None:
 def _of_module(module: ModuleOp) -> dict[str, float]:
     from mlirhlo.analysis.buffer_assignment import assign_buffers
     from mlirhlo.analysis.cost import analyse
-    from mlirhlo.dialects.hlo.module import HloModule
 
     view = HloModule(module)
     opcodes = [op.opcode.name for op in view.instructions]

@@ -10,6 +10,7 @@ from mlirhlo.debug.dump.passes import PassDumper
 from mlirhlo.debug.dump.writer import ModuleDump, start
 from mlirhlo.debug.options import Flags, process_flags
 from mlirhlo.debug.options.process import report
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.lowering.observer import SILENT, Observer
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def dumping(
     calls are dumped at once.
     """
     from mlirhlo.debug.dump.mosaic import dump_kernels
-    from mlirhlo.dialects.hlo.module import HloModule
 
     flags = process_flags() if flags is None else flags
     dump_kernels(module, flags.options)

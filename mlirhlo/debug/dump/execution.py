@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 from mlirhlo.debug.dump import sink
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import Shape, leaves
+from mlirhlo.formats.proto import encode_module
+from mlirhlo.formats.proto.containers_pb2 import HloSnapshot, HloUnoptimizedSnapshot
+from mlirhlo.formats.proto.framed import write_framed
+from mlirhlo.formats.proto.literal_pb2 import LiteralProto
+from mlirhlo.formats.proto.literals import encode_literal
 from mlirhlo.interp.values import literal_of_value, value_from
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.debug.dump.writer import ModuleDump
-    from mlirhlo.formats.proto.containers_pb2 import HloSnapshot, HloUnoptimizedSnapshot
-    from mlirhlo.formats.proto.literal_pb2 import LiteralProto
     from mlirhlo.formats.proto.module_pb2 import HloModuleProto
 
 _launches = itertools.count(secrets.randbits(32) - (1 << 31))
@@ -59,8 +62,6 @@ class Executions:
         return self.unoptimized is not None or self.optimized is not None
 
     def _proto(self, module: ModuleOp) -> HloModuleProto | None:
-        from mlirhlo.formats.proto import encode_module
-
         found: list[HloModuleProto] = []
 
         def make() -> bytes:
@@ -105,9 +106,6 @@ class Executions:
 
     @staticmethod
     def _literal(given: object, shape: Shape, what: str) -> LiteralProto:
-        from mlirhlo.formats.proto.literal_pb2 import LiteralProto
-        from mlirhlo.formats.proto.literals import encode_literal
-
         literal = literal_of_value(value_from(given, shape, what), shape)
         return LiteralProto() if literal is None else encode_literal(literal)
 
@@ -116,8 +114,6 @@ class Executions:
             return
 
         def make() -> bytes:
-            from mlirhlo.formats.proto.containers_pb2 import HloSnapshot
-
             snapshot: HloSnapshot = HloSnapshot()
             assert self.optimized is not None
             assert self.result is not None
@@ -143,8 +139,6 @@ class Executions:
         def make() -> bytes | str:
             from google.protobuf import text_format
 
-            from mlirhlo.formats.proto.framed import write_framed
-
             snapshot = self._unoptimized(partitions)
             if as_text:
                 return text_format.MessageToString(snapshot)
@@ -157,8 +151,6 @@ class Executions:
         dump.write(f"{stem}.{ending}", make, is_text=False)
 
     def _unoptimized(self, partitions: Sequence[Sequence[LiteralProto]]) -> HloUnoptimizedSnapshot:
-        from mlirhlo.formats.proto.containers_pb2 import HloUnoptimizedSnapshot
-
         snapshot = HloUnoptimizedSnapshot()
         assert self.unoptimized is not None
         snapshot.hlo_module.CopyFrom(self.unoptimized)

@@ -10,21 +10,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlirhlo.lowering.gpu.devices import write_device
 from mlirhlo.lowering.gpu.library_calls import library_routine
+from mlirhlo.lowering.gpu.planner import GpuPlan
+from mlirhlo.lowering.gpu.ptx import TRIPLE, optimized_llvm, to_ptx
 from mlirhlo.lowering.plan.steps import Branch, Callback, Copy, Kernel, Repeat, Step, While
 
 if TYPE_CHECKING:
     from mlirhlo.debug.dump.writer import ModuleDump
     from mlirhlo.lowering.gpu.devices import GpuDevice
-    from mlirhlo.lowering.gpu.planner import GpuPlan
     from mlirhlo.lowering.plan.plan import Plan
 
 
 def dump_plan(dump: ModuleDump, plan: Plan, device: GpuDevice) -> None:
     """What runs, in order, and what it is for."""
-    from mlirhlo.lowering.gpu.devices import write_device
-    from mlirhlo.lowering.gpu.planner import GpuPlan
-
     if dump.wants_files:
         assert isinstance(plan, GpuPlan)
         dump.write(dump.stem("gpu_target_config.pbtxt"), lambda: write_device(device))
@@ -36,8 +35,6 @@ def dump_plan(dump: ModuleDump, plan: Plan, device: GpuDevice) -> None:
 
 def _dump_constants(dump: ModuleDump, plan: GpuPlan, device: GpuDevice) -> None:
     """The memory of constants, as a module of its own; it is filled before the first launch."""
-    from mlirhlo.lowering.gpu.ptx import TRIPLE, optimized_llvm, to_ptx
-
     lines = [f'target triple = "{TRIPLE}"', ""]
     for number, buffer in enumerate(plan.constants):
         array = f"[{buffer.size} x i8] zeroinitializer"
@@ -52,8 +49,6 @@ def _dump_constants(dump: ModuleDump, plan: GpuPlan, device: GpuDevice) -> None:
 def dump_unit(dump: ModuleDump, number: int, text: str, ptx: str, device: GpuDevice) -> None:
     """LLVM assembly of a kernel before and after LLVM's passes, and its PTX; `number` is XLA's count."""
     if dump.wants_files:
-        from mlirhlo.lowering.gpu.ptx import optimized_llvm
-
         dump.write(dump.stem(f"{number}.ir-no-opt.ll"), lambda: text)
         dump.write(dump.stem(f"{number + 1}.ir-with-opt.ll"), lambda: optimized_llvm(text, device))
         dump.write(dump.stem(f"{number + 1}.ptx"), lambda: ptx)

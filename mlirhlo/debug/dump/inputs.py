@@ -15,6 +15,9 @@ from mlirhlo.debug.options.known import xla_rows
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.proto.compile_options_pb2 import CompileOptionsProto
 from mlirhlo.formats.proto.message import bytes_field, varint
+from mlirhlo.formats.stablehlo import print_module
+from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
+from mlirhlo.runtime.jit import host
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -51,9 +54,6 @@ def dump_inputs(dump: ModuleDump, module: ModuleOp, program: ModuleOp | None) ->
 
 def program_text(module: ModuleOp, program: ModuleOp | None) -> str:
     """The StableHLO that was handed over; of a module that was HLO, one that computes the same."""
-    from mlirhlo.formats.stablehlo import print_module
-    from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
-
     given = convert_to_stablehlo(module) if program is None else program
     return print_module(given, debug_info=True)
 
@@ -113,8 +113,6 @@ def fill_debug_options(
 
 def _target() -> bytes:
     """XLA's CpuTopologyProto of this machine."""
-    from mlirhlo.runtime.jit import host
-
     cpu = host()
     machine = bytes_field(1, b"x86_64-unknown-linux-gnu")
     machine += bytes_field(2, cpu.name.encode()) + bytes_field(3, cpu.features.encode())

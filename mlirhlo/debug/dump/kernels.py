@@ -23,6 +23,7 @@ from mlirhlo.lowering.plan.steps import (
     Step,
     While,
 )
+from mlirhlo.runtime.jit import compile_assembly, optimize_assembly
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -48,8 +49,6 @@ def dump_stages(dump: ModuleDump, name: str, loops: ModuleOp, llvm: ModuleOp) ->
 def dump_assembly(dump: ModuleDump, name: str, text: str) -> None:
     """LLVM assembly as it is compiled, and what LLVM's passes over its IR leave of it."""
     if dump.wants_files:
-        from mlirhlo.runtime.jit import optimize_assembly
-
         stem = dump.stem(unit_name(name))
         dump.write(f"{stem}.ir-no-opt.ll", lambda: text)
         dump.write(f"{stem}.ir-with-opt.ll", lambda: optimize_assembly(text))
@@ -61,8 +60,6 @@ def dump_object(dump: ModuleDump, name: str, text: str, code: bytes) -> None:
         return
     dump.write(f"{dump.stem(f'obj-file.{unit_name(name)}')}.o", lambda: code, is_text=False)
     if dump.settings.emitters(name):
-        from mlirhlo.runtime.jit import compile_assembly
-
         dump.write(f"{dump.stem(unit_name(name))}.s", lambda: compile_assembly(text))
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 
+from mlirhlo.analysis.verifier import verify_module
+from mlirhlo.debug.trials.texts import is_hlo, read_module
 from mlirhlo.diagnostics import Diagnostic, HloError, Place
 from mlirhlo.dialects.hlo.table import OPCODES, STARTED, opcodes
 
@@ -360,9 +362,6 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def whole_diagnostics(text: str, file: str) -> list[Diagnostic]:
     """What is wrong with a text of any format."""
-    from mlirhlo.analysis.verifier import verify_module
-    from mlirhlo.debug.trials.texts import is_hlo, read_module
-
     try:
         module = read_module(text.encode("utf-8", "surrogateescape"), file)
         return verify_module(module, file=file) if is_hlo(module) else []

@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mlirhlo.analysis.cost import analyse
+from mlirhlo.analysis.cost.visitor import size_bytes
 from mlirhlo.debug.editor.document import Block, Document, Line, Span, source_of
+from mlirhlo.debug.trials.conditions import load_module
 from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves, parse_shape
 from mlirhlo.dialects.hlo.table import OPCODES
 
 TOKEN_TYPES = ("keyword", "variable", "type", "function", "property", "number", "string", "comment")
@@ -176,9 +180,6 @@ def _instruction_page(block: Block, line: Line) -> str:
 
 def _figures(block: Block, line: Line) -> list[str]:
     """Bytes of the result, layout, and cost where it follows from the line alone."""
-    from mlirhlo.analysis.cost.visitor import size_bytes
-    from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves, parse_shape
-
     assert line.match is not None
     try:
         shape = parse_shape(line.match["shape"])
@@ -192,9 +193,6 @@ def _figures(block: Block, line: Line) -> list[str]:
 
 
 def _cost(block: Block, line: Line) -> list[str]:
-    from mlirhlo.analysis.cost import analyse
-    from mlirhlo.debug.trials.conditions import load_module
-
     if line.called or any(name not in block.names for name, _ in line.operands):
         return []
     try:

@@ -20,6 +20,7 @@ from mlirhlo.debug.fuzz import checks, mutants, partitioning, passes, texts
 from mlirhlo.debug.fuzz.generators.instructions import GENERATORS
 from mlirhlo.debug.fuzz.generators.modules import Module
 from mlirhlo.debug.fuzz.generators.sharded import OPCODES
+from mlirhlo.debug.reduce import reduce
 from mlirhlo.debug.trials.conditions import Condition, fields_of, load_module, load_passes
 from mlirhlo.debug.trials.workers import Died, Limits, Workers
 from mlirhlo.diagnostics import HloError, error
@@ -290,8 +291,6 @@ class _Run:
             known.cases.append(number)
 
     def _reduce(self, group: Group) -> None:
-        from mlirhlo.debug.reduce import reduce
-
         condition = Condition(
             "finding", command=group.check, load_passes=self.result.settings.load_passes
         )

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mlirhlo.debug.graph.model import Graph
+from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.build import paused_gc
+
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.debug.graph.filters import Filter
-    from mlirhlo.debug.graph.model import Computation, Graph, Node
+    from mlirhlo.debug.graph.model import Computation, Node
 
 __all__ = ["FORMATS", "GraphOptions", "Stage", "render"]
 
@@ -82,9 +86,6 @@ def render(
     Raises `HloError`: HLO0540 without Graphviz for svg, HLO0541 for names that the module does not
     have, HLO0542 without the layout library for html, HLO0543 for an unknown format.
     """
-    from mlirhlo.debug.graph.model import Graph
-    from mlirhlo.dialects.hlo.build import paused_gc
-
     with paused_gc():
         return _rendered(Graph(module), format, options or GraphOptions(), computation)
 
@@ -109,8 +110,6 @@ def _rendered(graph: Graph, format: str, chosen: GraphOptions, computation: str 
             html = print_html(graph, chosen, computation)
             return html if format == "html" else data_url(html)
         case _:
-            from mlirhlo.diagnostics import error
-
             raise error(
                 "HLO0543", f"unknown graph format '{format}'", help=f"one of {', '.join(FORMATS)}"
             )
@@ -126,8 +125,6 @@ def picture(
 
     Raises `HloError`: HLO0540 without Graphviz, HLO0541 for names that the module does not have.
     """
-    from mlirhlo.debug.graph.model import Graph
-
     return _picture(Graph(module), format, options or GraphOptions(), computation)
 
 
@@ -198,8 +195,6 @@ def _unknown(what: str, name: str, known: object) -> Exception:
     from collections.abc import Iterable
     from difflib import get_close_matches
     from typing import cast
-
-    from mlirhlo.diagnostics import error
 
     names = [str(other) for other in cast("Iterable[object]", known)]
     near = get_close_matches(name, names, n=1) if len(names) < 20_000 else []

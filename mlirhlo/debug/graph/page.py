@@ -18,11 +18,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlirhlo.debug.graph import computation_of, node_of
+from mlirhlo.debug.graph.memory import write_memory
+from mlirhlo.debug.graph.model import Graph
+from mlirhlo.debug.graph.stages import write_stages
+from mlirhlo.debug.links import link_to
 from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
     from mlirhlo.debug.graph import GraphOptions
-    from mlirhlo.debug.graph.model import Graph
 
 _VIEWER = Path(__file__).parent / "viewer"
 _SCRIPTS = (
@@ -44,12 +48,6 @@ def print_html(graph: Graph, options: GraphOptions, computation: str | None = No
 
 def _data(graph: Graph, options: GraphOptions, computation: str | None) -> dict[str, object]:
     """What the page carries."""
-    from mlirhlo.debug.graph import computation_of, node_of
-    from mlirhlo.debug.graph.memory import write_memory
-    from mlirhlo.debug.graph.model import Graph
-    from mlirhlo.debug.graph.stages import write_stages
-    from mlirhlo.debug.links import link_to
-
     stages = [(Graph(stage.module), stage.label, stage.file) for stage in options.stages]
     if not stages or stages[-1][0].module.op is not graph.module.op:
         stages.append((graph, "the module" if stages else "", options.file))

@@ -18,6 +18,8 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, without_layout
 from mlirhlo.dialects.hlo.table import COMMON
 from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
+from mlirhlo.rewrites.simplify.dce import DcePass
 
 Places = Callable[[ModuleOp], int]
 Apply = Callable[[ModuleOp, Collection[int]], None]
@@ -36,9 +38,6 @@ class Reducer:
 
 def tidy(module: ModuleOp) -> None:
     """Removes what is dead: instructions, computations, and parameters of the entry."""
-    from mlirhlo.rewrites.pipeline import run_pipeline
-    from mlirhlo.rewrites.simplify.dce import DcePass
-
     view = HloModule(module)
     before = len(view.entry.parameters)
     run_pipeline(module, [DcePass(remove_dead_parameters_from_entry_computation=True)])
@@ -219,8 +218,6 @@ _PASSES = (
 
 
 def _run_passes(module: ModuleOp, places: Collection[int]) -> None:
-    from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
-
     run_pipeline(module, parse_pipeline(",".join(_PASSES[place] for place in sorted(places))))
 
 

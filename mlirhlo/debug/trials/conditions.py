@@ -20,6 +20,7 @@ import numpy as np
 from mlirhlo.debug.trials import rounding
 from mlirhlo.debug.trials.sides import Side
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.formats import load
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -149,8 +150,6 @@ def load_passes(paths: Sequence[str]) -> None:
 
 def load_module(text: str, name: str) -> ModuleOp:
     """The module of a text; StableHLO programs as HLO. Raises `HloError`."""
-    from mlirhlo.formats import load
-
     module = load(text.encode("utf-8", "surrogateescape"), name=name).module
     if any(op.name == "func.func" for op in module.ops):
         from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo

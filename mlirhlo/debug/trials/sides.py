@@ -22,6 +22,9 @@ import numpy as np
 
 from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.formats import write_file
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -83,9 +86,6 @@ class Side:
         return execute(module, arguments, self.platform)
 
     def _commanded(self, module: ModuleOp, arguments: Sequence[Any]) -> list[Array]:
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.dialects.hlo.shapes import TupleShape
-        from mlirhlo.formats import write_file
         from mlirhlo.formats.arrays import read_npz, write_npz
         from mlirhlo.interp.values import arrays_of
 

@@ -6,13 +6,14 @@ import re
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.formats import load, to_bytes
+from mlirhlo.formats.hlo_text import PrintOptions
+
 _KERNEL = re.compile(r"(?:#|\b)tpu\.|\bvector\.|\bmemref\.|\bstable_mosaic\.")
 
 
 def read_module(data: bytes, name: str) -> ModuleOp:
     """The module in a file of any format; kernels too. Raises `HloError`."""
-    from mlirhlo.formats import load
-
     if not data.startswith(b"HloModule") and is_kernel(
         text := data.decode("utf-8", "surrogateescape")
     ):
@@ -35,9 +36,6 @@ def is_hlo(module: ModuleOp) -> bool:
 
 def module_text(module: ModuleOp) -> str:
     """A module as text with all constants in full, in the dialect that it is of."""
-    from mlirhlo.formats import to_bytes
-    from mlirhlo.formats.hlo_text import PrintOptions
-
     if is_hlo(module):
         data = to_bytes(module, "hlo", options=PrintOptions(large_constants=True))
     elif any(op.name.startswith(("tpu.", "vector.", "memref.")) for op in module.walk()):

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Operation
 
+from mlirhlo.dialects.chlo import attributes as chlo
+from mlirhlo.dialects.hlo import HLO
 from mlirhlo.formats.bytecode.codec import Codec
+from mlirhlo.formats.stablehlo.contexts import context
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -18,13 +21,9 @@ if TYPE_CHECKING:
 
 def new_context() -> Context:
     """A context with our dialects and xDSL's that takes what neither knows."""
-    from mlirhlo.formats.stablehlo.contexts import context
-
     found = context().clone()
     found.allow_unregistered = True
     if "hlo" not in found.registered_dialect_names:
-        from mlirhlo.dialects.hlo import HLO
-
         found.register_dialect("hlo", lambda: HLO)
     return found
 
@@ -32,7 +31,6 @@ def new_context() -> Context:
 @cache
 def default_codecs() -> Mapping[str, Codec]:
     """Codecs by dialect."""
-    from mlirhlo.dialects.chlo import attributes as chlo
     from mlirhlo.formats.bytecode.builtin_codec import BuiltinCodec
     from mlirhlo.formats.bytecode.sdy_codec import SdyCodec
     from mlirhlo.formats.bytecode.stablehlo_codec import ChloCodec, StablehloCodec

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from mlirhlo.diagnostics import error
 from mlirhlo.formats.bytecode.problems import MAX_ATTRIBUTE_DEPTH, at
+from mlirhlo.formats.mlir.parser import MlirParser
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -69,8 +70,6 @@ class AttributeText:
         return self._opaque(foreign, is_type)
 
     def _parse(self, text: str, is_type: bool) -> Attribute:
-        from mlirhlo.formats.mlir.parser import MlirParser
-
         parser = MlirParser(self._context, text)
         value = parser.parse_type() if is_type else parser.parse_attribute()
         rest = text[parser.pos :].strip()

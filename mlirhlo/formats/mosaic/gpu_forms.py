@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation, Region
 
 from mlirhlo.dialects.tpu.op_classes import SEGMENTS, groups
 from mlirhlo.dialects.tpu.rows import Row
+from mlirhlo.dialects.tpu.table import ROWS
 from mlirhlo.formats.mosaic.reading import known_type
 from mlirhlo.formats.stablehlo.attribute_text import string_text
 from mlirhlo.formats.stablehlo.scan import BAD_VALUE
@@ -91,8 +92,6 @@ def _print_member(printer: Printer, op: Operation, indent: str) -> None:
 
 
 def _rest(printer: KernelPrinter, op: Operation, *shown: str) -> str:
-    from mlirhlo.dialects.tpu.table import ROWS
-
     return printer.rest(op, ROWS[op.name], frozenset(shown))
 
 
@@ -226,8 +225,6 @@ def _bindings(reader: KernelReader) -> tuple[list[Use], list[Use]]:
 
 
 def _print_launch(printer: Printer, op: Operation, indent: str) -> None:
-    from mlirhlo.dialects.tpu.table import ROWS
-
     kernel = cast("KernelPrinter", printer)
     out = kernel.out
     row = ROWS[op.name]

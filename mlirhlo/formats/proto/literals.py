@@ -12,7 +12,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mlirhlo.dialects.hlo.element_types import PrimitiveType
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
 from mlirhlo.formats.proto.elements import get_elements, set_elements
@@ -167,8 +167,6 @@ def _literal(value: Value, shape: Shape | None) -> Literal:
 
 def primitive_type_of(dtype: np.dtype[Any]) -> PrimitiveType:
     """The HLO element type of a numpy or ml_dtypes type. Raises `TypeError` when there is none."""
-    from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-
     for row in PRIMITIVE_TYPES.values():
         if row.numpy_name and row.dtype == dtype:
             return row

@@ -9,6 +9,7 @@ from __future__ import annotations
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.annotations import OriginalArray, read_original_array
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem, quote
+from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.formats.proto.annotations import original_array_bytes, original_array_of
 from mlirhlo.formats.proto.message import bytes_field
 from mlirhlo.formats.proto.module_pb2 import OriginalValueRecoveryTableProto
@@ -22,7 +23,6 @@ def recovery_of(proto: OriginalValueRecoveryTableProto) -> str:
         new = original_array_of(entry.new_original_array)
         line = f"  {{{old}}} : {{{new}}}"
         if entry.HasField("recovery_module"):
-            from mlirhlo.formats.hlo_text import print_module
             from mlirhlo.formats.proto.decode import decode_module
 
             text = print_module(decode_module(entry.recovery_module))
@@ -53,7 +53,6 @@ def _entry_bytes(cursor: Cursor) -> bytes:
         return data
     if cursor.peek("{"):
         return data
-    from mlirhlo.formats.hlo_text import parse_module
     from mlirhlo.formats.proto.encode import encode_module
 
     module = encode_module(parse_module(cursor.string(), "<recovery module>"))

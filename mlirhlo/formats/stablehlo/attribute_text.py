@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.printer import Printer as XdslPrinter
 
-from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of, dense
+from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of, dense, dtype_of
 from mlirhlo.dialects.stablehlo.float_text import F64, format_of, text_of
 from mlirhlo.dialects.stablehlo.locations import is_location, location_body
 
@@ -224,8 +224,6 @@ class AttributeTexts:
 def number_text(value: float, type_: Attribute) -> str:
     """A number of a float type."""
     import numpy as np
-
-    from mlirhlo.dialects.stablehlo.elements import dtype_of
 
     if isinstance(type_, builtin.Float64Type):
         array = np.array([value], np.float64)

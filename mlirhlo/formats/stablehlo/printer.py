@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, UnknownLoc, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, is_nested_too_deep
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.dialects.stablehlo.rows import OpRow
@@ -220,7 +221,6 @@ def _filled_in(row: OpRow, properties: dict[str, Attribute], printer: Printer) -
     missing = [p for p in row.properties if p.is_filled_in and p.name not in properties]
     if not missing:
         return properties
-    from mlirhlo.dialects.hlo.attributes.base import string
 
     del printer
     return {**properties, **{p.name: string(p.default or "") for p in missing}}

@@ -27,7 +27,7 @@ from xdsl.irdl import IRDLOperation
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
-from mlirhlo.dialects.stablehlo.rows import OpRow, Property
+from mlirhlo.dialects.stablehlo.rows import KINDS, OpRow, Property
 from mlirhlo.formats.stablehlo.scan import BAD_VALUE, Scanner
 
 if TYPE_CHECKING:
@@ -133,6 +133,4 @@ def _settled(
 
 
 def _words(kind: str) -> str:
-    from mlirhlo.dialects.stablehlo.rows import KINDS
-
     return KINDS.get(kind, f"a {kind.removesuffix('Attr')} attribute")

@@ -8,8 +8,10 @@ from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser.core import ForwardDeclaredValue
 
+from mlirhlo.dialects.chlo import ROWS as CHLO_ROWS
 from mlirhlo.dialects.hlo.build import append
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
+from mlirhlo.dialects.stablehlo import ROWS
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.formats.stablehlo.foreign import Bridge
 from mlirhlo.formats.stablehlo.properties import settle
@@ -205,9 +207,6 @@ class OpReader(AttributeReader):
 
     def _suggestion(self, name: str) -> str:
         from difflib import get_close_matches
-
-        from mlirhlo.dialects.chlo import ROWS as CHLO_ROWS
-        from mlirhlo.dialects.stablehlo import ROWS
 
         near = get_close_matches(name, [*ROWS, *CHLO_ROWS], 1)
         return f"; did you mean '{near[0]}'?" if near else ""

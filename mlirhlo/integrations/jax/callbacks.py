@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingKind
+from mlirhlo.dialects.hlo.shapes import TupleShape
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.module import HloModule
@@ -88,7 +89,6 @@ def _as_shaped(op: Instruction, results: tuple[Any, ...]) -> Any:
     """Results as arrays of the types that the instruction declares."""
     import numpy as np
 
-    from mlirhlo.dialects.hlo.shapes import TupleShape
     from mlirhlo.interp.values import value_from
 
     shape = op.shape

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from mlirhlo import Module, load, parse
 from mlirhlo.diagnostics import Diagnostic, HloError, error
 from mlirhlo.integrations.jax.buffers import check_buffers
 from mlirhlo.integrations.optional import require
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from xdsl.passes import ModulePass
 
-    from mlirhlo import Module
     from mlirhlo.formats.proto.module_pb2 import HloModuleProto
 
 PassLike: TypeAlias = "str | ModulePass | type[ModulePass] | Callable[[Module], object]"
@@ -66,8 +66,6 @@ class PassRun:
 
 
 def _loaded(proto: bytes | None) -> Module | None:
-    from mlirhlo import load
-
     return None if proto is None else load(proto, "pb")
 
 
@@ -122,7 +120,6 @@ class Hook:
         return None
 
     def _run(self, data: bytes) -> bytes | None:
-        from mlirhlo import load
         from mlirhlo.formats.proto import encode_module
 
         module = given = load(data, "pb")
@@ -197,8 +194,6 @@ def name_of(data: bytes) -> str:
 
 def _after(module: Module, returned: object) -> tuple[Module, bool | None]:
     """The module after a step, and whether it changed; None when nobody said."""
-    from mlirhlo import Module, parse
-
     if returned is None or isinstance(returned, bool):
         return module, returned
     if isinstance(returned, Module):

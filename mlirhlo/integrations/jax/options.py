@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from mlirhlo.debug.options.known import type_of
 from mlirhlo.diagnostics import Diagnostic, Severity, error
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def check_options(options: Mapping[str, OptionValue] | None) -> dict[str, Option
 
 def options_for_us(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     """The options that are fields of DebugOptions; a remark (HLO0523) names the others, once."""
-    from mlirhlo.debug.options.known import type_of
-
     own = {name: value for name, value in options.items() if type_of(name) is not None}
     others = tuple(name for name in options if name not in own)
     if others and others not in _told:

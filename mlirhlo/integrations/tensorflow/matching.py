@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.shapes import ArrayShape
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.shapes import Shape
@@ -65,8 +66,6 @@ def _first_fit(shapes: Sequence[Shape], inputs: Sequence[Kind]) -> tuple[int, ..
 
 
 def _fits(shape: Shape, kind: Kind) -> bool:
-    from mlirhlo.dialects.hlo.shapes import ArrayShape
-
     name, sizes = kind
     if not isinstance(shape, ArrayShape) or _TYPES.get(name) != str(shape.element_type):
         return False

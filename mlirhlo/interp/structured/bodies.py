@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.quick import module_of
 from mlirhlo.dialects.structured import IndexOp, KernelOp, YieldOp
 from mlirhlo.interp.engine import DeviceFrame, Interpreter
+from mlirhlo.interp.reducers import reducer_of
 from mlirhlo.interp.registry import Array, Value
 
 if TYPE_CHECKING:
@@ -84,8 +85,6 @@ class Bodies:
 
     def reducer(self, region: Region) -> Reducer:
         """What a combiner folds with."""
-        from mlirhlo.interp.reducers import reducer_of
-
         return reducer_of(self.interpreter, self.name(region))
 
     def apply(

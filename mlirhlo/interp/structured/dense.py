@@ -18,7 +18,9 @@ from mlirhlo.dialects.structured import (
     AssembleOp,
     ContractOp,
     FoldOp,
+    IndexOp,
     MapOp,
+    YieldOp,
     element_types,
     identity_map,
     sizes_of,
@@ -176,8 +178,6 @@ def _alone(
     factors: Sequence[Array], given: Sequence[Array], op: ContractOp, space: Sequence[int]
 ) -> list[Array]:
     """Each factor over the dimensions of what it is computed from: the body gives both over those of all."""
-    from mlirhlo.dialects.structured import IndexOp, YieldOp
-
     depends: dict[Any, set[int]] = {}
     for argument, array in zip(op.body.block.args, given, strict=True):
         shape = (1,) * (len(space) - array.ndim) + array.shape

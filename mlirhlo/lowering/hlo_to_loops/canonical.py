@@ -36,6 +36,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import module_of, new_block
+from mlirhlo.lowering.hlo_to_loops.folds import callee
 from mlirhlo.lowering.hlo_to_loops.merging import (
     SAME_AS_OPERAND,
     Merging,
@@ -219,8 +220,6 @@ class _Rewriter:
         return new.output
 
     def call(self, op: Instruction, name: str) -> None:
-        from mlirhlo.lowering.hlo_to_loops.folds import callee
-
         calls = [(op, name)]
         while calls:
             op, name = calls.pop()

@@ -20,7 +20,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.structured.base import ULP
-from mlirhlo.lowering.builder import APPROXIMATE, FunctionBuilder, element_of
+from mlirhlo.lowering.builder import APPROXIMATE, EXACT, FunctionBuilder, element_of
 from mlirhlo.lowering.hlo_to_loops.complex_elements import COMPLEX
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Emitter, Place, emits
@@ -186,8 +186,6 @@ def _sign_float(b: FunctionBuilder, x: SSAValue) -> SSAValue:
 
 
 def _exact() -> arith.FastMathFlagsAttr:
-    from mlirhlo.lowering.builder import EXACT
-
     return EXACT
 
 

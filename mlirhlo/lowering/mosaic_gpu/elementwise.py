@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
 from mlirhlo.lowering.builder import INDEX
 from mlirhlo.lowering.hlo_to_loops.element_math import FUNCTIONS
 from mlirhlo.lowering.mosaic_gpu.fragments import SPLAT, Fragment, squeezed
@@ -106,8 +107,6 @@ def _floor_divided(w: Writer, operands: Sequence[SSAValue]) -> SSAValue:
 
 
 def _number(value: Any) -> Any:
-    from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
-
     if isinstance(value, DenseAttr):
         return array_of(value).reshape(-1)[0].item()
     if isinstance(value, DenseIntOrFPElementsAttr):

@@ -34,6 +34,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import create_op
+from mlirhlo.interp.values import elided
 from mlirhlo.lowering.hlo_to_loops.builders import kernel_key
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.plan.arena import assign_offsets
@@ -383,8 +384,6 @@ class Planner(Generic[KernelT]):
         found = self.literals.get(op.output)
         if found is None:
             if literal.is_elided:
-                from mlirhlo.interp.values import elided
-
                 raise elided(op.shape)
             found = self.literals[op.output] = self._literal(literal, op.shape)
         return found

@@ -33,10 +33,13 @@ from mlirhlo.dialects.hlo.ops.linear_algebra import (
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.quick import region_of
-from mlirhlo.dialects.structured import ContractOp, sizes_of
+from mlirhlo.dialects.structured import ContractOp, ScanOp, identity_map, sizes_of
 from mlirhlo.dialects.structured.index_maps import reversed_index, simplified_map
+from mlirhlo.interp.dot import accumulator as numpy_type
+from mlirhlo.interp.numerics import work_dtype
 from mlirhlo.lowering.memory_order import physical_dimensions
 from mlirhlo.lowering.structured.bodies import Body, passing_body
+from mlirhlo.lowering.structured.bodies import element_of as element
 from mlirhlo.lowering.structured.conversion import (
     Kernel,
     converts,
@@ -45,6 +48,7 @@ from mlirhlo.lowering.structured.conversion import (
     logical,
     no_form,
     static_shape,
+    tensor,
     tensor_of,
 )
 from mlirhlo.lowering.structured.folds import is_padded, padded, window_indices
@@ -52,8 +56,6 @@ from mlirhlo.lowering.structured.folds import is_padded, padded, window_indices
 
 def accumulator(lhs: PrimitiveType, rhs: PrimitiveType, result: PrimitiveType) -> PrimitiveType:
     """The type in which products of these types are summed."""
-    from mlirhlo.interp.dot import accumulator as numpy_type
-
     dtype: np.dtype[Any] = numpy_type(lhs, rhs, result)
     return next(t for t in PRIMITIVE_TYPES.values() if t.is_array and t.dtype == dtype)
 
@@ -130,8 +132,6 @@ def convert_dot(kernel: Kernel, op: DotOp) -> Sequence[SSAValue]:
 
 def _rounded(body: Body, value: SSAValue, algorithm: str) -> SSAValue:
     """A factor rounded to the format that an algorithm multiplies in."""
-    from mlirhlo.lowering.structured.bodies import element_of as element
-
     type_ = element(value)
     if type_ not in (F32, F64) or "_x" in algorithm:
         return value  # several products of parts make up for the rounding
@@ -148,8 +148,6 @@ def _rounded(body: Body, value: SSAValue, algorithm: str) -> SSAValue:
 @converts("scaled-dot")
 def convert_scaled_dot(kernel: Kernel, op: ScaledDotOp) -> Sequence[SSAValue]:
     """A contraction whose factors are elements times the scales of their blocks."""
-    from mlirhlo.interp.numerics import work_dtype
-
     shape = static_shape(op.shape)
     lhs, lhs_scale, rhs, rhs_scale = (static_shape(s) for s in op.input_shapes)
     sizes = [lhs.dimensions[dim] for dim in op.lhs_contracting_dims]
@@ -326,9 +324,6 @@ def _free(op: RaggedDotOp, lhs: ArrayShape) -> list[int]:
 
 def _group_bounds(kernel: Kernel, group_sizes: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Where groups begin and end along the ragged dimension, s64."""
-    from mlirhlo.dialects.structured import ScanOp, identity_map
-    from mlirhlo.lowering.structured.conversion import tensor
-
     counts = kernel.as_type(kernel.row_major(group_sizes), S64)
     sizes = sizes_of(counts)
     zero = kernel.map(tensor(S64, sizes[:-1]), [kernel.scalar(S64, 0)], [[]], passing_body([S64]))

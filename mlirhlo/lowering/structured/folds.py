@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.quick import region_of
 from mlirhlo.dialects.structured import AssembleOp, FoldOp, ScanOp, sizes_of
 from mlirhlo.dialects.structured.index_maps import reversed_index, simplified_map
+from mlirhlo.interp.reducers import Reducer, identity_element
 from mlirhlo.lowering.memory_order import physical_dimensions, physical_order
 from mlirhlo.lowering.structured.bodies import Body, applied, passing_body
 from mlirhlo.lowering.structured.conversion import (
@@ -232,8 +233,6 @@ def _guarded_body(
 def identity_of(computation: ComputationOp, element: PrimitiveType) -> Any:
     """The number that leaves the other operand of a reducer as it is; None when none is known."""
     import numpy as np
-
-    from mlirhlo.interp.reducers import Reducer, identity_element
 
     parameters, root = computation.parameters, computation.root
     if len(parameters) != 2 or {p.output for p in parameters} != set(root.inputs):

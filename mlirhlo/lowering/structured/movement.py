@@ -30,6 +30,7 @@ from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.structured import AssembleOp, GatherOp, identity_map, sizes_of
 from mlirhlo.dialects.structured.dense import DYNAMIC
 from mlirhlo.dialects.structured.index_maps import flattened, reversed_index, unflattened
+from mlirhlo.interp.layouts import same_memory
 from mlirhlo.lowering.memory_order import physical_dimensions, physical_order
 from mlirhlo.lowering.structured.bodies import Body
 from mlirhlo.lowering.structured.conversion import (
@@ -107,8 +108,6 @@ def convert_bitcast(kernel: Kernel, op: BitcastOp) -> Sequence[SSAValue]:
 
     Tiles that put elements into another order than dimensions do are a table of where each element stands.
     """
-    from mlirhlo.interp.layouts import same_memory
-
     shape, source = static_shape(op.shape), static_shape(shape_of(op.operand.type))
     value = kernel.array(op.operand)
     if _width(source.element_type) == _width(shape.element_type):

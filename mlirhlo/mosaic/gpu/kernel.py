@@ -19,6 +19,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.mosaic.gpu.allocator import Allocator, scope
 from mlirhlo.mosaic.gpu.module import GpuKernel, Launch
 from mlirhlo.mosaic.gpu.refs import GpuRef, memref_of, whole
+from mlirhlo.mosaic.language.arithmetic import div, rem
 from mlirhlo.mosaic.language.elements import I32, as_dtype, element_type
 from mlirhlo.mosaic.language.faults import bad_spec
 from mlirhlo.mosaic.language.interpret import platform_of
@@ -145,7 +146,6 @@ def _asked(scratch: Any, allocator: Allocator, names: Sequence[str]) -> Any:
 
 def _axes(launch: Launch) -> dict[str, Value]:
     """Where this warp group is along every axis."""
-    from mlirhlo.mosaic.language.arithmetic import div, rem
 
     def identity(op: str) -> Value:
         index = emit_one(op, [], IndexType(), {"dimension": attribute("#gpu<dim x>")})

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i32, i64
 
 from mlirhlo.mosaic.gpu.memory import ClusterBarrier
 from mlirhlo.mosaic.gpu.refs import GpuRef, as_i32, load, memref_of, store
+from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import BOOL, I32, as_dtype, bits_of
 from mlirhlo.mosaic.language.faults import bad_memory, bad_shape, bad_spec
 from mlirhlo.mosaic.language.indexing import Part
@@ -289,8 +290,6 @@ def broadcasted_iota(
     dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None
 ) -> Value:
     """Numbers from 0 along a dimension."""
-    from mlirhlo.mosaic.language.casts import cast
-
     type_ = vector_type(tuple(shape), I32)
     attributes = {"dimension": int_attr(dimension % len(shape))}
     ssa = emit_one("mosaic_gpu.broadcasted_iota", [], type_, attributes)

@@ -17,11 +17,20 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.mosaic.language.arithmetic import broadcast_to
+from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import I32, DType, element_type
 from mlirhlo.mosaic.language.faults import bad_index, bad_memory, bad_shape
 from mlirhlo.mosaic.language.indexing import Part, parts_of, scalar
 from mlirhlo.mosaic.language.shapes import reshape
-from mlirhlo.mosaic.language.trace import SEGMENTS, attribute, emit, emit_one, ints, vector_type
+from mlirhlo.mosaic.language.trace import (
+    SEGMENTS,
+    attribute,
+    emit,
+    emit_one,
+    int_attr,
+    ints,
+    vector_type,
+)
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 SPACES = {
@@ -212,7 +221,6 @@ def store(ref: GpuRef, index: Any, value: ArrayLike, *, atomic: int | None = Non
     """Stores a value, broadcast to the part."""
     _data(ref, "written")
     part = view(ref, index)
-    from mlirhlo.mosaic.language.casts import cast
 
     held = as_value(value, ref.dtype)
     if held.dtype != ref.dtype:
@@ -231,8 +239,6 @@ def store(ref: GpuRef, index: Any, value: ArrayLike, *, atomic: int | None = Non
 
 def ints_of(number: int) -> Attribute:
     """`number : i32`."""
-    from mlirhlo.mosaic.language.trace import int_attr
-
     return int_attr(number)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlirhlo.mosaic.language.elements import BOOL, F32, I32, DType, kind_of, promoted, weak
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
-from mlirhlo.mosaic.language.trace import emit_one, flag, int_attr, vector_type
+from mlirhlo.mosaic.language.trace import current, emit_one, flag, int_attr, vector_type
 from mlirhlo.mosaic.language.value import (
     ON_NUMPY,
     ArrayLike,
@@ -283,7 +283,6 @@ def _is_natural(value: Any) -> bool:
         return not value.shape and stored.value.data >= 0
     if name in ("tpu.device_id", "tpu.iteration_bound"):
         return True
-    from mlirhlo.mosaic.language.trace import current
 
     return any(ssa is index.ssa for index in current().grid_indices) or ssa in current().natural
 

@@ -49,6 +49,7 @@ from mlirhlo.mosaic.language.trace import (
 from mlirhlo.mosaic.language.tree import flatten, structure
 from mlirhlo.mosaic.language.value import Value
 from mlirhlo.mosaic.language.windows import Operand, function, index_function, operand_of, window
+from mlirhlo.mosaic.timeline import Timeline
 
 DYNAMIC = -(1 << 63)
 """How MLIR writes a bound of the grid that is an operand."""
@@ -101,7 +102,6 @@ class KernelCall:
         if self.timeline is None:
             platform = platform_of(self.platform)
             return kernel(*bounds, *leaves, platform=platform, options=options)
-        from mlirhlo.mosaic.timeline import Timeline
 
         stated = options or kernel.interpret_params()
         taken = Timeline(self.target or stated.target)

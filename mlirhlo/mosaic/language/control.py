@@ -17,6 +17,8 @@ from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import BOOL, I32
 from mlirhlo.mosaic.language.faults import bad_carry, bad_spec
 from mlirhlo.mosaic.language.indexing import scalar
+from mlirhlo.mosaic.language.refs import Ref
+from mlirhlo.mosaic.language.scratch import MemoryRef, scratch_of
 from mlirhlo.mosaic.language.trace import (
     current,
     emit,
@@ -25,6 +27,7 @@ from mlirhlo.mosaic.language.trace import (
     ints,
     memref_type,
     parameter_names,
+    vector_type,
 )
 from mlirhlo.mosaic.language.tree import check_same, flatten
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value, is_number
@@ -113,8 +116,6 @@ def cond(predicate: ArrayLike, true_fun: Body, false_fun: Body, *operands: Any) 
 
 
 def _types_of(values: Sequence[Value]) -> list[Attribute]:
-    from mlirhlo.mosaic.language.trace import vector_type
-
     return [
         vector_type(value.shape, I32 if value.dtype == BOOL and value.shape else value.dtype)
         for value in values
@@ -180,7 +181,6 @@ def fori_loop(
     leaves, rebuild = flatten(init_val)
     start = _carried(leaves)
     bounds = [scalar(bound, "a bound of a loop").ssa for bound in (lower, upper, step)]
-    from mlirhlo.mosaic.language.trace import vector_type
 
     block = _block(start, [vector_type((), I32)])
     block.args[0].name_hint = "i"
@@ -289,8 +289,6 @@ def run_scoped(body: Body, *shapes: Any, collective_axes: Any = (), **named: Any
             f"memory that the threads of {collective_axes!r} share",
             "TensorCores share HBM alone: pass an array of it to the call",
         )
-    from mlirhlo.mosaic.language.refs import Ref
-    from mlirhlo.mosaic.language.scratch import MemoryRef, scratch_of
 
     block = Block()
     titles = [*parameter_names(body), *[None] * len(shapes)]

@@ -11,6 +11,7 @@ from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo.mosaic.language.arithmetic import div, rem
 from mlirhlo.mosaic.language.choices import with_chosen
 from mlirhlo.mosaic.language.control import run_scoped
 from mlirhlo.mosaic.language.elements import I32
@@ -110,7 +111,6 @@ def axis_index(axis_name: Any) -> Value:
         if name == axis:
             break
         after *= mesh[name]
-    from mlirhlo.mosaic.language.arithmetic import div, rem
 
     device = device_index()
     at = device if after == 1 else div(device, after)

@@ -14,6 +14,9 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
+from mlirhlo.mosaic.interpreter.bits import from_bits, to_bits
+from mlirhlo.mosaic.interpreter.code import Functions
+from mlirhlo.mosaic.interpreter.core import Core, Options
 from mlirhlo.mosaic.language.trace import Trace, emit, is_tracing, tracing, vector_type
 from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import Value, as_value
@@ -41,10 +44,6 @@ def evaluate(fun: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def _run(block: Block, arrays: list[Any], results: Sequence[Value]) -> list[Any]:
-    from mlirhlo.mosaic.interpreter.bits import from_bits, to_bits
-    from mlirhlo.mosaic.interpreter.code import Functions
-    from mlirhlo.mosaic.interpreter.core import Core, Options
-
     module = ModuleOp([function("evaluate", block, [one.type for one in results], {})])
     signless = [
         from_bits(to_bits(array), np.dtype(f"i{array.dtype.itemsize}"))

@@ -9,6 +9,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
 
+from mlirhlo.mosaic.language.arithmetic import cast_bool
+from mlirhlo.mosaic.language.control import run_scoped
 from mlirhlo.mosaic.language.elements import (
     BOOL,
     F32,
@@ -20,6 +22,8 @@ from mlirhlo.mosaic.language.elements import (
 )
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
 from mlirhlo.mosaic.language.indexing import scalar
+from mlirhlo.mosaic.language.refs import Ref
+from mlirhlo.mosaic.language.scratch import MemorySpace
 from mlirhlo.mosaic.language.trace import (
     emit,
     emit_one,
@@ -115,9 +119,6 @@ def debug_print(fmt: str, *args: ArrayLike) -> None:
 def _print_vector(fmt: str, value: Value) -> None:
     if not fmt.endswith("{}") or len(_PLACEHOLDER.findall(fmt)) != 1:
         raise bad_shape(f"{fmt!r} does not end in its only {{}}, where a vector is printed")
-    from mlirhlo.mosaic.language.control import run_scoped
-    from mlirhlo.mosaic.language.refs import Ref
-    from mlirhlo.mosaic.language.scratch import MemorySpace
 
     def body(ref: Ref) -> None:
         ref[...] = value
@@ -183,8 +184,6 @@ def named_scope(name: str) -> Generator[None]:
 
 def debug_check(condition: ArrayLike, message: str) -> None:
     """Stops the kernel with a message where the condition does not hold."""
-    from mlirhlo.mosaic.language.arithmetic import cast_bool
-
     value: Any = as_value(condition)
     if value.shape:
         raise bad_shape("debug_check is of one boolean", "reduce it with .all()")

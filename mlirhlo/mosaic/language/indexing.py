@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import I32, kind_of
 from mlirhlo.mosaic.language.faults import bad_index
 from mlirhlo.mosaic.language.trace import emit_one, int_attr
@@ -77,8 +78,6 @@ class Part:
 
 def scalar(value: ArrayLike, what: str = "an index") -> Value:
     """A value as one i32. Raises `HloError` HLO0724."""
-    from mlirhlo.mosaic.language.casts import cast
-
     found = as_value(value, I32)
     if found.shape or kind_of(found.dtype) not in "iu":
         mend = "gather along a dimension with take_along_axis, or loop over the rows"

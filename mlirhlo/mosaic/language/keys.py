@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirhlo.interp.random_bits import threefry_rounds
 from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.evaluate import evaluate
 from mlirhlo.mosaic.language.random import erf_inv
@@ -25,8 +26,6 @@ def key(seed: int, *, impl: Any = None) -> Any:
 
 
 def _words(key: Any, high: Any, low: Any) -> tuple[Any, Any]:
-    from mlirhlo.interp.random_bits import threefry_rounds
-
     data = np.asarray(key)
     high, low = np.asarray(high, np.uint32), np.asarray(low, np.uint32)
     first, second = (np.broadcast_to(data[..., at], low.shape) for at in (0, 1))

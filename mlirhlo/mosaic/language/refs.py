@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo.mosaic.language.arithmetic import broadcast_to, where
+from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import (
     BOOL,
     I32,
@@ -17,11 +19,14 @@ from mlirhlo.mosaic.language.elements import (
 )
 from mlirhlo.mosaic.language.faults import bad_index, bad_memory, bad_shape, bad_type
 from mlirhlo.mosaic.language.indexing import Part, i32_operand, index_operand, parts_of
+from mlirhlo.mosaic.language.shapes import reshape
 from mlirhlo.mosaic.language.trace import (
     SEGMENTS,
+    attribute,
     current,
     emit,
     emit_one,
+    flag,
     ints,
     memref_type,
     vector_type,
@@ -82,8 +87,6 @@ class Ref:
     @property
     def stored(self) -> Attribute:
         """The MLIR type of the memory's elements; booleans are kept as i32."""
-        from mlirhlo.mosaic.language.trace import attribute
-
         if self.semaphore:
             return attribute(f"!{self.semaphore}")
         return element_type(I32 if self.dtype == BOOL else self.dtype)
@@ -224,8 +227,6 @@ def load(ref: Ref, index: Any) -> Value:
     shape = tuple(part.size for part in parts if not part.is_dropped)
     if ref.space == "smem":
         return _load_scalar(ref, parts, shape)
-    from mlirhlo.mosaic.language.casts import cast
-    from mlirhlo.mosaic.language.shapes import reshape
 
     stored = I32 if ref.dtype == BOOL else ref.dtype
     sizes = tuple(part.size for part in parts)
@@ -240,8 +241,6 @@ def load(ref: Ref, index: Any) -> Value:
 
 
 def _load_scalar(ref: Ref, parts: list[Part], shape: tuple[int, ...]) -> Value:
-    from mlirhlo.mosaic.language.casts import cast
-
     if shape:
         raise bad_memory(
             f"a slice of shape {list(shape)} is loaded from SMEM, which has scalars alone",
@@ -257,11 +256,6 @@ def store(
     ref: Ref, index: Any, value: ArrayLike, mask: ArrayLike = None, add: bool = False
 ) -> None:
     """Writes elements at an index, where the mask holds; `add` adds to those there."""
-    from mlirhlo.mosaic.language.arithmetic import broadcast_to
-    from mlirhlo.mosaic.language.casts import cast
-    from mlirhlo.mosaic.language.shapes import reshape
-    from mlirhlo.mosaic.language.trace import flag
-
     _data(ref, "written")
     parts = parts_of(index, ref.sizes, ref.hidden)
     shape = tuple(part.size for part in parts if not part.is_dropped)
@@ -311,8 +305,6 @@ def masked_load(
     ref: Ref, index: Any = ..., *, mask: ArrayLike = None, other: ArrayLike = None
 ) -> Value:
     """As `ref[index]`; where the mask does not hold, `other` (0)."""
-    from mlirhlo.mosaic.language.arithmetic import where
-
     found = load(ref, index)
     return found if mask is None else where(mask, found, 0 if other is None else other)
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, Signedness
 
-from mlirhlo.mosaic.language.arithmetic import broadcast_to, cast_bool, from_bool, pair
+from mlirhlo.mosaic.language.arithmetic import broadcast_to, cast_bool, from_bool, pair, where
+from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import BOOL, F32, I32, DTypeLike, as_dtype, kind_of, promoted
 from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
 from mlirhlo.mosaic.language.trace import emit_one, int_attr, ints, vector_type
@@ -203,8 +204,6 @@ def concatenate(
     arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike = None
 ) -> Value:
     """One vector after the other along a dimension; all elements in a line for None."""
-    from mlirhlo.mosaic.language.casts import cast
-
     values = [as_value(array) for array in arrays]
     if not values:
         raise bad_shape("there is nothing to concatenate")
@@ -267,8 +266,6 @@ def tile(x: ArrayLike, reps: Any) -> Value:
 
 def iota(dtype: DTypeLike, shape: Sequence[int], dimension: Any) -> Value:
     """Numbers from 0 along a dimension; 32-bit ones are made first where others are asked for."""
-    from mlirhlo.mosaic.language.casts import cast
-
     target = tuple(shape)
     if len(target) < 2:
         raise bad_shape(
@@ -288,8 +285,6 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike = None) -> Value:
     """A vector of one number."""
-    from mlirhlo.mosaic.language.casts import cast
-
     target = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     if isinstance(fill_value, Value):
         made = fill_value if dtype is None else cast(fill_value, as_dtype(dtype))
@@ -373,8 +368,6 @@ def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int, mode: str | Non
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Value:
     """The first of two cases where `which` is false, the second where it holds."""
-    from mlirhlo.mosaic.language.arithmetic import where
-
     if len(cases) != 2:
         raise bad_shape("select_n takes two cases")
     off, on = pair(cases[0], cases[1])

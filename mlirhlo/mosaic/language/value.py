@@ -24,6 +24,7 @@ from mlirhlo.mosaic.language.elements import (
     kind_of,
 )
 from mlirhlo.mosaic.language.faults import captured, not_known
+from mlirhlo.mosaic.language.literals import literal
 from mlirhlo.mosaic.language.trace import emit_one, vector_type
 
 if TYPE_CHECKING:
@@ -456,8 +457,6 @@ def _nans(name: str) -> Callable[..., Value]:
 
 def constant(number: Any, dtype: DType, shape: Sequence[int] = ()) -> Value:
     """One number, as a scalar or as all elements of a vector."""
-    from mlirhlo.mosaic.language.literals import literal
-
     type_ = vector_type(shape, dtype)
     ssa = emit_one("arith.constant", (), type_, {"value": literal(number, dtype, shape, type_)})
     return Value(ssa, shape, dtype)

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
 from mlirhlo.mosaic.attributes import attribute_of, name_of
+from mlirhlo.mosaic.interpreter.arith import constant
 from mlirhlo.mosaic.interpreter.registry import MEANINGS
 from mlirhlo.mosaic.pipeline.building import build, element_of, insert, is_vector
 
@@ -50,7 +51,6 @@ def one_value(value: SSAValue) -> Any:
         numbers = array_of(stated).reshape(-1)
         # NaN is no splat here.
         return numbers[0] if numbers.size and (numbers == numbers[0]).all() else None
-    from mlirhlo.mosaic.interpreter.arith import constant
 
     made = constant(owner, cast("Any", None))
     return made(cast("Any", None))

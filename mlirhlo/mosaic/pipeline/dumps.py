@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import HloError, error
 from mlirhlo.formats.mosaic.printer import print_kernel
 from mlirhlo.mosaic.attributes import string_of
 from mlirhlo.mosaic.target.structure import entry_of
@@ -114,7 +114,6 @@ def dump_stages(
 
     Raises `HloError` HLO0752 where the folder cannot be written.
     """
-    from mlirhlo.diagnostics import HloError
     from mlirhlo.mosaic.pipeline.stages import run_pipeline
 
     dump = StageDump(directory, name or kernel_name(module), debug_info=debug_info, clock=clock)

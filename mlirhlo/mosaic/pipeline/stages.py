@@ -33,6 +33,7 @@ from mlirhlo.mosaic.pipeline.tiling import tiling_propagation
 from mlirhlo.mosaic.pipeline.vector_layout import infer_vector_layout, relayout_insertion
 from mlirhlo.mosaic.target.generations import generation_of
 from mlirhlo.mosaic.target.structure import entry_of
+from mlirhlo.mosaic.verifier import verify_kernel
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -163,8 +164,6 @@ def run_pipeline(
 def verify(module: ModuleOp, stage: Stage) -> None:
     """Raises `HloError` HLO0751 where a stage left a module that is none."""
     from xdsl.utils.exceptions import VerifyException
-
-    from mlirhlo.mosaic.verifier import verify_kernel
 
     try:
         for op in module.walk():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlirhlo.mosaic.attributes import attribute_of, case_of, integer_of, integers_of
+from mlirhlo.mosaic.attributes import attribute_of, case_of, integer_of, integers_of, name_of
 from mlirhlo.mosaic.target.rules import ELEMENTS, LOWERING, SHAPE, Question, Refusal, refuses
 from mlirhlo.mosaic.target.tiling import element_name, shape_in
 
@@ -74,8 +74,6 @@ def places_of_extrema(op: Operation, question: Question) -> Refusal | None:
 def is_row_of_column(op: Operation) -> bool:
     """Whether the result, one number a row, is used as a row: other than by a cast that keeps it
     a column, or by more reductions."""
-    from mlirhlo.mosaic.attributes import name_of
-
     shape = shape_in(op.results[0].type)
     if not shape or shape[-1] == 1:
         return False

@@ -24,6 +24,8 @@ from mlirhlo.mosaic.attributes import (
     plain,
     string_of,
 )
+from mlirhlo.mosaic.interpreter.code import Functions
+from mlirhlo.mosaic.interpreter.core import Core, Options
 from mlirhlo.mosaic.target.divisible import is_divisible
 from mlirhlo.mosaic.target.rules import ALIGNMENT, BLOCK, Refusal
 from mlirhlo.mosaic.target.tiling import (
@@ -150,9 +152,6 @@ def _callable(
     function: Operation, module: ModuleOp
 ) -> Callable[[Sequence[int]], tuple[Any, ...]] | None:
     import numpy as np
-
-    from mlirhlo.mosaic.interpreter.code import Functions
-    from mlirhlo.mosaic.interpreter.core import Core, Options
 
     try:
         prepared = Functions(module)[string_of(function, "sym_name") or ""]

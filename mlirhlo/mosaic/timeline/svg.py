@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mlirhlo.mosaic.timeline.clock import COMPUTE, COPY, SIGNAL, STALL, Event
+from mlirhlo.mosaic.timeline.record import lanes_of
 
 if TYPE_CHECKING:
     from mlirhlo.mosaic.timeline.record import Timeline
@@ -28,8 +29,6 @@ _LEGEND = (
 
 def render(timeline: Timeline) -> str:
     """SVG, with a tooltip for every bar."""
-    from mlirhlo.mosaic.timeline.record import lanes_of
-
     total = max(timeline.cycles, 1.0)
     scale = _WIDTH / total
     body: list[str] = []

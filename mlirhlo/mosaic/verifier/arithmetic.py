@@ -11,6 +11,7 @@ from mlirhlo.mosaic.attributes import (
     case_of,
     integer_of,
 )
+from mlirhlo.mosaic.target.divisible import constant_of
 from mlirhlo.mosaic.target.tiling import element_name, shape_in, width_in_bits
 from mlirhlo.mosaic.verifier.constraint import Constraint, demand
 
@@ -99,8 +100,6 @@ def _multiple(op: KernelOp) -> str | None:
 
 
 def _promise(op: KernelOp) -> str | None:
-    from mlirhlo.mosaic.target.divisible import constant_of
-
     known, multiple = constant_of(op.operands[0]), integer_of(op, "multiple", 1)
     if known is None or multiple < 1 or known % multiple == 0:
         return None

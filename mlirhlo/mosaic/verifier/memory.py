@@ -8,6 +8,7 @@ from mlirhlo.dialects.tpu.op_classes import KernelOp
 from mlirhlo.mosaic.attributes import (
     integers_of,
 )
+from mlirhlo.mosaic.target.divisible import constant_of
 from mlirhlo.mosaic.target.tiling import element_name, is_memref, shape_in, space_of
 from mlirhlo.mosaic.verifier.constraint import Check, Constraint, demand
 
@@ -49,8 +50,6 @@ def _in_vmem(op: Operation) -> str | None:
 
 def _inside(op: Operation) -> str | None:
     """Static indices leave room for the vector."""
-    from mlirhlo.mosaic.target.divisible import constant_of
-
     base = next((v for v in op.operands if is_memref(v.type)), None)
     vectors = [v for v in (*op.results, *op.operands[:1]) if str(v.type).startswith("vector")]
     if base is None or not vectors:

@@ -31,7 +31,7 @@ from mlirhlo.dialects.hlo.ops import (
     ReshapeOp,
     TransposeOp,
 )
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible, leaves
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, compatible, default_layout, leaves
 from mlirhlo.dialects.hlo.table import Role, properties_of
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
@@ -304,8 +304,6 @@ class Builder:
 
 def sized(shape: ArrayShape, sizes: Sequence[int]) -> ArrayShape:
     """A static array of other sizes in the default layout."""
-    from mlirhlo.dialects.hlo.shapes import default_layout
-
     return ArrayShape(shape.element_type, tuple(sizes), (), default_layout(len(sizes)))
 
 

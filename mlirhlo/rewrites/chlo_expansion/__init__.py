@@ -8,6 +8,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirhlo.rewrites.chlo_expansion.expand import expand_chlo as expand
+
 __all__ = ["ChloLegalizeToStablehloPass", "expand_chlo"]
 
 
@@ -16,8 +18,6 @@ def expand_chlo(module: ModuleOp) -> bool:
 
     Returns whether there were any. Raises `HloError` HLO0425.
     """
-    from mlirhlo.rewrites.chlo_expansion.expand import expand_chlo as expand
-
     return expand(module)
 
 

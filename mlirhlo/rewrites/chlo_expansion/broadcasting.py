@@ -11,6 +11,7 @@ from mlirhlo.dialects.chlo import ROWS
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.rewrites.chlo_expansion.emitter import Emitter, Value
+from mlirhlo.rewrites.stablehlo_to_hlo.attributes import numbers_of
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
 PLAIN: Mapping[str, str] = {
@@ -78,8 +79,6 @@ def _spread(value: Value, shape: tuple[int, ...], explicit: Attribute | None) ->
     first = len(shape) - len(given)
     dimensions = tuple(range(first, len(shape)))
     if explicit is not None and len(given) < len(shape) and given:
-        from mlirhlo.rewrites.stablehlo_to_hlo.attributes import numbers_of
-
         dimensions = numbers_of(explicit)
     type_ = TensorType(value.type.element_type, shape)
     properties: dict[str, Attribute] = {"broadcast_dimensions": integers(dimensions)}

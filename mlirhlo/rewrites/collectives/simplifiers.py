@@ -25,6 +25,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction, classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import Opcode
+from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.interp.collectives import GroupMode, group_mode
 from mlirhlo.rewrites.collectives.common import (
     Ids,
@@ -77,8 +78,6 @@ class Simplifier(HloPass):
 
 def array_of(value: SSAValue | Instruction) -> ArrayShape | None:
     """The shape, where it is an array's."""
-    from mlirhlo.dialects.hlo.types import shape_of
-
     shape = value.shape if isinstance(value, Instruction) else shape_of(value.type)
     return shape if isinstance(shape, ArrayShape) else None
 

@@ -22,6 +22,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.table import Calls, opcodes
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
 from mlirhlo.dialects.stablehlo import OP_CLASSES
+from mlirhlo.dialects.stablehlo.elements import dense
 from mlirhlo.dialects.stablehlo.op_classes import make_classes
 from mlirhlo.rewrites.hlo_to_stablehlo.annotations import common_attributes
 from mlirhlo.rewrites.hlo_to_stablehlo.locations import Locations
@@ -118,8 +119,6 @@ class Scope:
 
     def constant(self, values: object, shape: ArrayShape) -> SSAValue:
         """Appends a constant."""
-        from mlirhlo.dialects.stablehlo.elements import dense
-
         type_ = type_of_leaf(shape)
         return self.one("stablehlo.constant", (), shape, {"value": dense(values, type_)})
 

@@ -13,8 +13,10 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.stablehlo.attributes import OutputOperandAlias, OutputOperandAliasAttr
+from mlirhlo.dialects.stablehlo.elements import dense
 from mlirhlo.rewrites.hlo_to_stablehlo.annotations import order_of
 from mlirhlo.rewrites.hlo_to_stablehlo.attributes import boolean, precisions, string
+from mlirhlo.rewrites.hlo_to_stablehlo.control_flow import read_dictionary
 from mlirhlo.rewrites.hlo_to_stablehlo.core import Scope, Tree, converts
 from mlirhlo.rewrites.hlo_to_stablehlo.linear_algebra import convolution_numbers
 from mlirhlo.rewrites.hlo_to_stablehlo.marks import (
@@ -111,8 +113,6 @@ def _whole(tree: Tree, shape: Shape, scope: Scope) -> SSAValue:
 
 
 def _dictionary(text: str) -> DictionaryAttr | None:
-    from mlirhlo.rewrites.hlo_to_stablehlo.control_flow import read_dictionary
-
     return read_dictionary(text) if text.lstrip().startswith("{") else None
 
 
@@ -157,8 +157,6 @@ def _extended(op: Instruction, attributes: dict[str, Attribute]) -> None:
     """What HLO's custom calls have beyond StableHLO's, under the names of XLA's translator."""
     given = op.properties
     if _LITERAL in given:
-        from mlirhlo.dialects.stablehlo.elements import dense
-
         literal = cast(Any, given[_LITERAL]).data
         if isinstance(literal.shape, ArrayShape) and not literal.is_elided:
             type_ = type_of_leaf(literal.shape)

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes.base import bool_of, int_of, str_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
+from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from mlirhlo.dialects.stablehlo.attributes import ChannelHandle, ChannelHandleAttr
 from mlirhlo.dialects.stablehlo.types import TokenType
 from mlirhlo.rewrites.hlo_to_stablehlo.attributes import boolean, integer, string
@@ -84,8 +84,6 @@ def copy_done(op: Instruction, scope: Scope) -> Tree:
 
 def started(op: Instruction, scope: Scope, result: Tree) -> Tree:
     """The value of a start: `(operands, result, contexts…)`, as its shape has them."""
-    from mlirhlo.dialects.hlo.shapes import compatible
-
     shape = cast(TupleShape, op.shape)
     trees = tuple(scope.trees[value] for value in op.inputs)
     is_lone = len(trees) == 1 and compatible(shape.elements[0], op.input_shapes[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import SymbolRefAttr
 
@@ -12,11 +11,12 @@ from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
+from mlirhlo.rewrites.algsimp.common import Builder
+from mlirhlo.rewrites.computations import add_computation
+from mlirhlo.rewrites.legalize.indexed_loops import Writer
+from mlirhlo.rewrites.linear_algebra.client import Graph, Value
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.rules import Rewriter, Rule, RuleDriver, RulePass
-
-if TYPE_CHECKING:
-    from mlirhlo.rewrites.linear_algebra.client import Graph, Value
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,6 @@ def expand_to_call(
     op: Instruction, rewriter: Rewriter, key: object, name: str, build: Callable[[Graph], Value]
 ) -> None:
     """Replaces `op` by a call of what `build` writes; instructions of one `key` share a callee."""
-    from mlirhlo.rewrites.computations import add_computation
-    from mlirhlo.rewrites.linear_algebra.client import Graph
-
     options = rewriter.options
     made = options.made if isinstance(options, Callees) else {}
     key = (key, holder(op).thread)
@@ -109,10 +106,6 @@ def expand_to_call(
 def expand_in_place(op: Instruction, rewriter: Rewriter, build: Callable[..., Value]) -> None:
     """Replaces `op` by what `build(graph, *operands)` writes on its operands."""
     from typing import cast
-
-    from mlirhlo.rewrites.algsimp.common import Builder
-    from mlirhlo.rewrites.legalize.indexed_loops import Writer
-    from mlirhlo.rewrites.linear_algebra.client import Graph, Value
 
     b = Builder(op, rewriter)
     graph = Graph(op, Writer(b.made.append))

@@ -16,6 +16,7 @@ from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.rewrites.algsimp.common import slices
 from mlirhlo.rewrites.computations import add_computation
 
 S32, PRED = PRIMITIVE_TYPES["s32"], PRIMITIVE_TYPES["pred"]
@@ -108,8 +109,6 @@ class Writer:
 
     def starts(self, row: Instruction, places: Sequence[int], rank: int) -> list[Instruction]:
         """A start for every dimension: component k of the row at dimension `places[k]`, else 0."""
-        from mlirhlo.rewrites.algsimp.common import slices
-
         type_ = shape_at(row).element_type
         zero = self.scalar(type_, 0)
         found = [zero] * rank

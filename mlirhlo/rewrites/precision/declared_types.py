@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.ir import SSAValue
 
 from mlirhlo.analysis.shape_inference import ConstraintError, infer
+from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
@@ -227,8 +228,6 @@ def _as_declared(
     assert block is not None
     parts: list[SSAValue] = []
     for number, (have, want) in enumerate(zip(made, _parts(op.shape), strict=True)):
-        from mlirhlo.dialects.hlo.attributes.base import integer
-
         part: Instruction = create(
             GetTupleElementOp,
             [inner.output],

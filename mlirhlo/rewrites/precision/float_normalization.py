@@ -24,7 +24,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.rewrites.cloning import clone_instruction
-from mlirhlo.rewrites.computations import add_computation
+from mlirhlo.rewrites.computations import add_computation, called
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
 from mlirhlo.rewrites.simplify.tuple_simplifier import TupleSimplifierPass
@@ -214,8 +214,6 @@ class _Raise:
 
     def _function(self, symbol: SymbolRefAttr) -> SymbolRefAttr:
         """A function of elements that takes and gives the wider type and rounds inside."""
-        from mlirhlo.rewrites.computations import called
-
         computation = called(self.op, symbol.root_reference.data)
         if not _has(computation, self.low):
             return symbol

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-from mlirhlo.rewrites.spmd.emit import Estimate, Value, sized
+from mlirhlo.rewrites.spmd.emit import Estimate, Value, shape_of_value, sized
 from mlirhlo.rewrites.spmd.factors import Dims, Factors, gathered, leaves
 from mlirhlo.rewrites.spmd.grid import Axes, Grid, Placement
 from mlirhlo.rewrites.spmd.part import Opaque, Part, mask, reshard
@@ -126,8 +126,6 @@ def _localised(shape: Shape, results: list[Dims], work: Work) -> Shape:
 
 
 def _leaf_values(value: Value, emit: Estimate) -> list[Value]:
-    from mlirhlo.rewrites.spmd.emit import shape_of_value
-
     if isinstance(shape_of_value(value), TupleShape):
         return [leaf for e in emit.elements(value) for leaf in _leaf_values(e, emit)]
     return [value]

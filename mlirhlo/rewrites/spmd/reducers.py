@@ -9,10 +9,11 @@ import numpy as np
 from mlirhlo.dialects.hlo import element_types as et
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.identities import identity_element
+from mlirhlo.dialects.hlo.ops import ConstantOp
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import OPCODES
-from mlirhlo.rewrites.spmd.emit import Estimate, Value
+from mlirhlo.rewrites.spmd.emit import Emitter, Estimate, Value
 from mlirhlo.rewrites.spmd.factors import leaves
 from mlirhlo.rewrites.spmd.local import Work
 from mlirhlo.rewrites.spmd.part import Part
@@ -27,8 +28,6 @@ def addition(work: Work) -> str:
 
 def combination(work: Work, opcode: str, type_: PrimitiveType) -> str:
     """Name of a computation; of no one where nothing is partial, so that none is made."""
-    from mlirhlo.rewrites.spmd.emit import Emitter
-
     if not work.partial:
         return ""
     if type_.name == "pred" and opcode in ("add", "maximum"):
@@ -73,8 +72,6 @@ def identity(opcode: str, type_: PrimitiveType) -> Any | None:
 def is_identity(value: Value, opcode: str, type_: PrimitiveType) -> bool:
     """Whether a value is a constant that `opcode` leaves the other side with."""
     from xdsl.ir import SSAValue
-
-    from mlirhlo.dialects.hlo.ops import ConstantOp
 
     owner = value.owner if isinstance(value, SSAValue) else None
     if not isinstance(owner, ConstantOp) or owner.literal is None or owner.literal.is_elided:

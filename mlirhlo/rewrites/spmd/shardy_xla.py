@@ -33,6 +33,9 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp, ParameterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, TokenShape, TupleShape
+from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.sdy import SDY
+from mlirhlo.dialects.sdy.attributes import MeshAttr
 from mlirhlo.dialects.sdy.values import TensorSharding
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter
@@ -177,8 +180,6 @@ class _Reader:
         if isinstance(value.mesh_or_ref, str):
             mesh = self.meshes.get(value.mesh_or_ref)
         else:
-            from mlirhlo.dialects.sdy.attributes import MeshAttr
-
             mesh = hlo_mesh(MeshAttr(value.mesh_or_ref), self.module.op, op)
         if mesh is None:
             raise error(
@@ -198,8 +199,6 @@ class _Reader:
 
 
 def _custom_call(target: str, value: SSAValue, shape: Shape | None, sharding: Sharding) -> Any:
-    from mlirhlo.dialects.hlo.types import shape_of
-
     return make(
         "custom-call",
         (value,),
@@ -227,8 +226,6 @@ def _drop_marks(op: Instruction, entries: Mapping[str, str]) -> bool:
 
 @cache
 def _context() -> Context:
-    from mlirhlo.dialects.sdy import SDY
-
     context = Context()
     context.load_dialect(SDY)
     return context

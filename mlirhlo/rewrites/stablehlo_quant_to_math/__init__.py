@@ -14,6 +14,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirhlo.rewrites.stablehlo_quant_to_math.driver import legalize
+
 __all__ = ["StablehloLegalizeQuantToMathPass", "legalize_quantized"]
 
 
@@ -22,8 +24,6 @@ def legalize_quantized(module: ModuleOp) -> bool:
 
     Raises `HloError` HLO0423 for what cannot be said in integers.
     """
-    from mlirhlo.rewrites.stablehlo_quant_to_math.driver import legalize
-
     return legalize(module)
 
 

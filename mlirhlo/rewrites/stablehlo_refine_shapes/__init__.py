@@ -17,7 +17,17 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.stablehlo.attributes import TypeExtensionsAttr
+from mlirhlo.formats.stablehlo import parse_module
+from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
+    element_type_of,
+    is_static,
+    refined,
+    set_type,
+    sizes_of,
+    wrap_argument,
+)
 
 __all__ = [
     "StablehloCanonicalizeDynamismPass",
@@ -34,8 +44,6 @@ __all__ = [
 
 def is_dynamic(module: ModuleOp) -> bool:
     """Whether a StableHLO program has an argument of unknown size, or an op that makes one."""
-    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
-
     for op in module.walk():
         for region in op.regions:
             for block in region.blocks:
@@ -48,9 +56,6 @@ def is_dynamic(module: ModuleOp) -> bool:
 
 def takes_any_size(module: ModuleOp) -> bool:
     """Whether an argument of `@main` has a size that nothing bounds: a program to refine first."""
-    from mlirhlo.dialects.stablehlo.attributes import TypeExtensionsAttr
-    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
-
     main = _main(module)
     signature = None if main is None else main.properties.get("function_type")
     return isinstance(signature, FunctionType) and any(
@@ -73,8 +78,6 @@ def _main(module: ModuleOp) -> FuncOp | None:
 
 def refine_for(module: ModuleOp, shapes: Sequence[Sequence[int]]) -> ModuleOp:
     """A copy of a StableHLO program for arguments of these shapes. Raises as `refine` does."""
-    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import element_type_of, sizes_of
-
     main = _main(module)
     declared = () if main is None else main.function_type.inputs.data
     types = [
@@ -104,8 +107,6 @@ def refine_arguments(module: ModuleOp, types: Sequence[Attribute]) -> None:
     What reads them still sees the former types, through a custom call that refinement takes away.
     Raises `HloError` HLO0429.
     """
-    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import refined, set_type, wrap_argument
-
     main = _main(module)
     if main is None:
         raise error("HLO0429", "the program has no function @main", help="call the entry @main")
@@ -129,8 +130,6 @@ def refine_arguments(module: ModuleOp, types: Sequence[Attribute]) -> None:
 def _fits(declared: Attribute, given: Attribute) -> bool:
     """Whether a value of type `given` can be an argument of type `declared`."""
     from xdsl.dialects.builtin import DYNAMIC_INDEX
-
-    from mlirhlo.rewrites.stablehlo_refine_shapes.ir import element_type_of, sizes_of
 
     own, other = sizes_of(declared), sizes_of(given)
     if own is None or other is None:
@@ -217,9 +216,6 @@ class StablehloCanonicalizeDynamismPass(ModulePass):
 
 def read_types(text: str) -> list[Attribute]:
     """The types that `tensor<6x4xf32>,tensor<i32>` spells. Raises `HloError` HLO0429."""
-    from mlirhlo.diagnostics import HloError
-    from mlirhlo.formats.stablehlo import parse_module
-
     text = text.replace(";", ",").strip().strip("'\"").removesuffix(",")
     if not text:
         return []

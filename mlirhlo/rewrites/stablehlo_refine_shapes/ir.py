@@ -12,6 +12,7 @@ from mlirhlo.dialects.chlo import OP_CLASSES as CHLO_CLASSES
 from mlirhlo.dialects.quick import create_op
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.attributes import TypeExtensions, TypeExtensionsAttr
+from mlirhlo.dialects.stablehlo.elements import array_of, dense
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +56,6 @@ def array_of_value(value: SSAValue) -> NDArray[Any] | None:
         count *= size
     if count > MOST_ELEMENTS:
         return None
-    from mlirhlo.dialects.stablehlo.elements import array_of
 
     return array_of(owner.properties["value"])
 
@@ -120,8 +120,6 @@ def new_op(
 
 def constant_before(array: NDArray[Any], type_: Attribute, before: Operation) -> SSAValue:
     """A new constant in front of `before`."""
-    from mlirhlo.dialects.stablehlo.elements import dense
-
     properties = {"value": dense(array, type_)}
     return new_op("stablehlo.constant", (), (type_,), properties, before).results[0]
 
@@ -142,8 +140,6 @@ WRAPPER = "stablehlo.shape_refinement_operand_wrapper"
 def wrap_argument(block: Block, index: int, type_: Attribute) -> None:
     """Lets all readers of an argument see it under `type_`, its former type."""
     import numpy as np
-
-    from mlirhlo.dialects.stablehlo.elements import dense
 
     argument, first = block.args[index], block.first_op
     sizes = sizes_of(argument.type)

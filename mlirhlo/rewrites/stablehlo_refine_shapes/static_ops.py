@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.hlo.attributes.base import integer, integers, symbols_of
+from mlirhlo.dialects.stablehlo.elements import array_of, dense
 from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
     ints_of_value,
     is_static,
@@ -141,8 +142,6 @@ def _conv(op: Operation, functions: Functions) -> bool:
 def _pairs(flat: Sequence[int]) -> Attribute:
     import numpy as np
 
-    from mlirhlo.dialects.stablehlo.elements import dense
-
     type_: TensorType[Attribute] = TensorType(i64, [len(flat) // 2, 2])
     return dense(np.array(flat, np.int64).reshape(-1, 2), type_)
 
@@ -206,7 +205,6 @@ def shape_operands(op: Operation) -> tuple[int, ...]:
     found = op.attributes.get(SHAPE_OPERANDS)
     if found is None:
         return ()
-    from mlirhlo.dialects.stablehlo.elements import array_of
 
     indices = tuple(int(v) for v in array_of(found).reshape(-1))
     return indices if len(indices) == len(op.results) else ()

@@ -8,13 +8,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirhlo.rewrites.stablehlo_simplify.driver import simplify_program as run
+
 __all__ = ["StablehloTargetIndependentOptimizationPass", "simplify_program"]
 
 
 def simplify_program(module: ModuleOp) -> bool:
     """Simplifies every function of `module`, in place; whether anything changed."""
-    from mlirhlo.rewrites.stablehlo_simplify.driver import simplify_program as run
-
     return run(module)
 
 

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
 from mlirhlo.dialects.stablehlo.attributes import ComparisonDirectionAttr
+from mlirhlo.dialects.stablehlo.elements import dtype_of
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
     Simplifier,
     defining,
@@ -67,8 +68,6 @@ def subtract_zero_or_itself(op: Operation, s: Simplifier) -> Values | None:
 
 def _filled(op: Operation, s: Simplifier, number: Any) -> SSAValue:
     import numpy as np
-
-    from mlirhlo.dialects.stablehlo.elements import dtype_of
 
     type_ = tensor(op.results[0])
     one = np.full((), number).astype(dtype_of(type_.element_type))

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.stablehlo.elements import dtype_of
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
     Simplifier,
     defining,
@@ -238,8 +239,6 @@ def iota_of_lines(op: Operation, s: Simplifier) -> Values | None:
         return None
     if sizes[dim] == 1:
         import numpy as np
-
-        from mlirhlo.dialects.stablehlo.elements import dtype_of
 
         zero = np.zeros((), dtype_of(type_.element_type))
         return (s.constant(np.broadcast_to(zero, sizes), type_),)

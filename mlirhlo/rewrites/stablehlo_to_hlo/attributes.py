@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.hlo.attributes.base import boolean, integer, integers, string
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
+from mlirhlo.dialects.stablehlo.elements import array_of
 
 __all__ = [
     "attribute",
@@ -65,7 +66,6 @@ def numbers_of(found: Attribute) -> tuple[int, ...]:
         return tuple(
             cast("IntegerAttr[Any]", v).value.data for v in cast("ArrayAttr[Attribute]", found).data
         )
-    from mlirhlo.dialects.stablehlo.elements import array_of
 
     return tuple(int(v) for v in array_of(found).reshape(-1))
 

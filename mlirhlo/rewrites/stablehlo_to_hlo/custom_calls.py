@@ -25,6 +25,7 @@ from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, array
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.stablehlo.elements import array_of
 from mlirhlo.rewrites.stablehlo_to_hlo.annotations import spell
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     attribute,
@@ -199,8 +200,6 @@ def _extended(op: Operation, properties: dict[str, Attribute]) -> None:
     """Fields HLO's custom calls have beyond StableHLO's, as discardable attributes."""
     literal = op.attributes.get("mhlo.literal")
     if literal is not None:
-        from mlirhlo.dialects.stablehlo.elements import array_of
-
         values = array_of(literal)
         element_type = element_type_of(cast(Any, literal).type, op)
         shape = array(element_type, values.shape)

@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, array
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.stablehlo.elements import array_of
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import attribute, number, word
 from mlirhlo.rewrites.stablehlo_to_hlo.core import (
     HANDLERS,
@@ -165,8 +166,6 @@ def constant(op: Operation, body: Body) -> Sequence[SSAValue]:
 
     Only the broadcast has the name and the metadata of the op's location.
     """
-    from mlirhlo.dialects.stablehlo.elements import array_of
-
     shape = result_shape(op)
     if isinstance(shape, TupleShape):
         raise problem("HLO0420", op, "a constant of a tuple type has no HLO form")

@@ -8,6 +8,7 @@ from typing import Any, cast
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.stablehlo.elements import array_of
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     attribute,
     boolean,
@@ -65,8 +66,6 @@ def gather(op: Operation, body: Body) -> Sequence[SSAValue]:
 @lowers("stablehlo.dynamic_gather")
 def dynamic_gather(op: Operation, body: Body) -> Sequence[SSAValue]:
     """`gather`; the slice sizes must be a constant."""
-    from mlirhlo.dialects.stablehlo.elements import array_of
-
     owner = op.operands[2].owner
     if not isinstance(owner, Operation) or owner.name != "stablehlo.constant":
         raise problem(

@@ -9,6 +9,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.importing import ALONE
+from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism, refine_shapes
+from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
+from mlirhlo.rewrites.stablehlo_simplify import simplify_program
 
 DYNAMIC = frozenset(
     "stablehlo." + name
@@ -30,10 +33,6 @@ def resolve_sizes(module: ModuleOp) -> None:
 
     A program whose arguments have unknown sizes is not refined; only constants count there.
     """
-    with ALONE:
-        from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism, refine_shapes
-        from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
-
     known = all(
         is_static(type_)
         for op in module.ops
@@ -67,9 +66,6 @@ def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     legalize_quantized(copy)
     expand_chlo(copy)
     if simplify:
-        with ALONE:
-            from mlirhlo.rewrites.stablehlo_simplify import simplify_program
-
         simplify_program(copy)
     return copy
 

@@ -21,6 +21,7 @@ from mlirhlo.dialects.hlo.attributes.sharding import (
 )
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.sdy.attributes import MeshAttr
 from mlirhlo.rewrites.stablehlo_to_hlo.annotations import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.core import (
     CONSTANTS,
@@ -41,8 +42,6 @@ def tensor_sharding(value: Any, module: ModuleOp, at: Operation) -> Sharding:
     if isinstance(mesh, str):
         found = named_mesh(mesh, module, at)
     else:
-        from mlirhlo.dialects.sdy.attributes import MeshAttr
-
         found = hlo_mesh(MeshAttr(mesh), module, at)
     named = NamedSharding(
         found,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.kernel import Launch
 from mlirhlo.runtime.cuda.driver import Bytes
+from mlirhlo.simulator import Machine
+from mlirhlo.simulator.tensor_map import TensorMap
 
 if TYPE_CHECKING:
     from mlirhlo.simulator import LaunchReport
@@ -23,8 +25,6 @@ class SimulatedDriver:
 
     def __init__(self, device: GpuDevice, *, seed: int = 0, checks: bool = True) -> None:
         """`seed`: of the order of blocks and warps. `checks`: whether faults are looked for."""
-        from mlirhlo.simulator import Machine
-
         self.machine = Machine(device.sm, seed=seed, checks=checks)
         self.reports: list[tuple[Launch, LaunchReport]] = []
         """Of every launch."""
@@ -89,8 +89,6 @@ class SimulatedDriver:
 
 def arguments(launch: Launch, addresses: Sequence[int]) -> list[int | bytes]:
     """What the simulated machine gets for the parameters of a launch: addresses of buffers, and tensor maps."""
-    from mlirhlo.simulator.tensor_map import TensorMap
-
     maps = [
         TensorMap(
             addresses[m.parameter], m.element_bytes, m.dimensions, m.strides, m.box, m.swizzle_bytes

@@ -25,6 +25,7 @@ from mlirhlo.simulator.meanings.registry import nothing
 from mlirhlo.simulator.meanings.transfers import REDUCTIONS, Transfer, transfers_of
 from mlirhlo.simulator.memory import GLOBAL_BASE
 from mlirhlo.simulator.tensor_map import SIZE_BYTES, TensorMap
+from mlirhlo.simulator.types import DTYPES
 
 if TYPE_CHECKING:
     from mlirhlo.simulator.cohort import Cohort
@@ -88,7 +89,6 @@ def _spaces(assembler: Assembler) -> tuple[str, str]:
 def _reduction(assembler: Assembler) -> tuple[str, Any] | None:
     if "reduce" not in assembler.modifiers:
         return None
-    from mlirhlo.simulator.types import DTYPES
 
     name = assembler.one_of(*REDUCTIONS)
     types = assembler.types

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from mlirhlo.diagnostics import Diagnostic, HloError
-from mlirhlo.dialects.ptx import Sink
+from mlirhlo.dialects.ptx import Address, Sink
 from mlirhlo.simulator import lanes as sets
 from mlirhlo.simulator.access import (
     Index,
@@ -21,6 +21,7 @@ from mlirhlo.simulator.access import (
     thread_name,
 )
 from mlirhlo.simulator.assembler import Assembler, Run, Split
+from mlirhlo.simulator.cohort import POLLS_BEFORE_DEADLOCK, POLLS_BEFORE_TURN
 from mlirhlo.simulator.lanes import WARP, Array, Lanes
 from mlirhlo.simulator.meanings.asynchronous import copies_of
 from mlirhlo.simulator.meanings.registry import meaning
@@ -250,8 +251,6 @@ def _arrive(assembler: Assembler) -> Run:
 
 
 def _is_address(operand: object) -> bool:
-    from mlirhlo.dialects.ptx import Address
-
     return isinstance(operand, Address)
 
 
@@ -260,8 +259,6 @@ POLLS_A_TRY = 8
 
 
 def _wait(assembler: Assembler) -> Run:
-    from mlirhlo.simulator.cohort import POLLS_BEFORE_DEADLOCK, POLLS_BEFORE_TURN
-
     parity = assembler.has("parity")
     done = assembler.dest(0, "pred")
     space = "shared" if any(one.startswith("shared") for one in assembler.modifiers) else "generic"

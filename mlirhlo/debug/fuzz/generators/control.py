@@ -15,6 +15,8 @@ from mlirhlo.debug.fuzz.generators.instructions import (
     pick_reducer,
     sizes,
 )
+from mlirhlo.dialects.hlo.literal import Literal
+from mlirhlo.dialects.hlo.shapes import ArrayShape, parse_shape
 
 
 @executes("call", "fusion")
@@ -117,9 +119,6 @@ def tokens(c: Choices, opcode: str) -> Case:
 @executes("constant")
 def constant(c: Choices, opcode: str) -> Case:
     """A literal, printed exactly."""
-    from mlirhlo.dialects.hlo.literal import Literal
-    from mlirhlo.dialects.hlo.shapes import ArrayShape, parse_shape
-
     name, shape = c.pick(COMMON), c.shape(c.integer(0, 2), 0)
     data = c.values(name, shape)
     if type_of(name).is_float:  # the payload of a NaN is not compared

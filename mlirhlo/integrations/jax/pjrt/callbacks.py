@@ -17,12 +17,13 @@ import ctypes as c
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo.integrations.jax.callbacks import meanings
 from mlirhlo.integrations.jax.pjrt.interface import structs
 from mlirhlo.integrations.jax.pjrt.machine import text_at
+from mlirhlo.interp.machine import Machine
 
 if TYPE_CHECKING:
     from mlirhlo.integrations.jax.pjrt.programs import Program
-    from mlirhlo.interp.machine import Machine
 
 _numbers = itertools.count(1)
 _contexts: dict[int, dict[int, int]] = {}
@@ -63,9 +64,6 @@ def register_handler(args: Any) -> None:
 
 def machine_for(program: Program, args: Any) -> Machine:
     """The devices of a run, on which its callbacks have their meaning."""
-    from mlirhlo.integrations.jax.callbacks import meanings
-    from mlirhlo.interp.machine import Machine
-
     options = structs()["ExecuteOptions"].from_address(args.options)
     return Machine(
         replicas=program.replicas,

@@ -14,7 +14,10 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo.debug.dump import flags_for
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.formats.proto.compile_options_pb2 import CompileOptionsProto
+from mlirhlo.formats.proto.sharding_pb2 import DeviceAssignmentProto
 from mlirhlo.integrations.jax.callbacks import partitions_alone
 from mlirhlo.integrations.jax.pjrt.client import MEMORIES, Client
 from mlirhlo.integrations.jax.pjrt.interface import Code
@@ -40,11 +43,10 @@ from mlirhlo.integrations.jax.pjrt.programs import (
     with_config,
 )
 from mlirhlo.integrations.optional import require
+from mlirhlo.runtime.compiler import compile_module
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-
-    from mlirhlo.formats.proto.compile_options_pb2 import CompileOptionsProto
 
 
 def compile_program(client: Client, program: Any, options: bytes) -> int:
@@ -74,7 +76,6 @@ def hlo_of(program: bytes) -> bytes:
 def load(client: Client, source: bytes, options: bytes) -> int:
     """Compiles an HloModuleProto; the handle."""
     import mlirhlo
-    from mlirhlo.formats.proto.compile_options_pb2 import CompileOptionsProto
 
     collect_garbage()
     asked = CompileOptionsProto.FromString(options)
@@ -112,8 +113,6 @@ def load(client: Client, source: bytes, options: bytes) -> int:
 def _executable(client: Client, module: ModuleOp, options: CompileOptionsProto) -> Executable:
     if client.interpreted:
         return Interpreted(module)
-    from mlirhlo.debug.dump import flags_for
-    from mlirhlo.runtime.compiler import compile_module
 
     given = {
         name: getattr(value, value.WhichOneof("value"))
@@ -216,8 +215,6 @@ def module_of(program: Program) -> bytes:
 
 def assignment(program: Program) -> bytes:
     """The devices of a program, as a DeviceAssignmentProto."""
-    from mlirhlo.formats.proto.sharding_pb2 import DeviceAssignmentProto
-
     message = DeviceAssignmentProto(
         replica_count=program.replicas, computation_count=program.partitions
     )

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.interp.engine import Interpreter
 from mlirhlo.interp.values import for_user
 from mlirhlo.runtime.executable import Memory
 
@@ -43,15 +44,11 @@ class Interpreted:
 
     def __call__(self, *arguments: Any) -> Any:
         """The result on one device."""
-        from mlirhlo.interp.engine import Interpreter
-
         return for_user(Interpreter(self._module).run(arguments))
 
     def run_on(
         self, machine: Machine, replica: int, partition: int, arguments: Sequence[Any]
     ) -> Any:
         """The result on one device of a machine."""
-        from mlirhlo.interp.engine import Interpreter
-
         del replica, partition  # the thread is the device's
         return for_user(Interpreter(self._module, machine).run(arguments))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from mlirhlo.formats.proto.module_pb2 import HloModuleProto
+
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
@@ -20,8 +22,6 @@ def with_layouts(proto: bytes, program: bytes) -> bytes:
 
     The conversion to HLO leaves them as shape inference finds them, transposed for the result of a transpose.
     """
-    from mlirhlo.formats.proto.module_pb2 import HloModuleProto
-
     message = HloModuleProto.FromString(proto)
     entry = message.host_program_shape
     asked = _asked(program) if _ATTRIBUTE.encode() in program else ((), ())

@@ -15,6 +15,9 @@ from mlirhlo.dialects.hlo.attributes.header import Booleans, BooleansAttr
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingKind
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.formats.proto import encode_module
+from mlirhlo.formats.proto.shardings import sharding_bytes
+from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -32,9 +35,6 @@ _BEFORE = "flatten-call-graph,call-inliner,zero_sized_hlo_elimination,shardy-xla
 def of_one_device(module: ModuleOp, build: ExecutableBuildOptionsProto) -> bytes:
     """Makes a module with shardings the program of one partition, in place; its HloModuleProto, which says how
     parameters and results are divided."""
-    from mlirhlo.formats.proto import encode_module
-    from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
-
     replicas, partitions = max(build.num_replicas, 1), max(build.num_partitions, 1)
     view = HloModule(module)
     view.set("replica_count", integer(replicas) if replicas > 1 else None)
@@ -68,6 +68,4 @@ def _sharding(op: Instruction) -> Sharding:
 
 
 def _bytes(sharding: Sharding) -> bytes:
-    from mlirhlo.formats.proto.shardings import sharding_bytes
-
     return sharding_bytes(sharding, lambda metadata: b"")

@@ -14,12 +14,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mlirhlo.analysis.cost import analyse
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
+from mlirhlo.formats.proto import encode_module, header
+from mlirhlo.integrations.jax.ffi import handlers_of, meaning_of
+from mlirhlo.integrations.jax.pjrt.callbacks import handlers
 from mlirhlo.integrations.jax.pjrt.client import Client
 from mlirhlo.integrations.jax.pjrt.machine import TOKEN_TYPE, machine, template, unimplemented
 from mlirhlo.integrations.jax.pjrt.objects import address, objects
+from mlirhlo.interp import custom_calls
+from mlirhlo.lowering.cpu.pipeline import optimize
 from mlirhlo.lowering.memory_order import physical_order
+from mlirhlo.runtime import device_threads
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -123,10 +130,6 @@ class Program:
     @property
     def foreign(self) -> Mapping[str, Meaning]:
         """Meanings of the custom calls whose targets are registered with `jax.ffi`."""
-        from mlirhlo.integrations.jax.ffi import handlers_of, meaning_of
-        from mlirhlo.integrations.jax.pjrt.callbacks import handlers
-        from mlirhlo.interp import custom_calls
-
         for target in self.executable.custom_calls - self._foreign.keys():
             if custom_calls.meaning_of(target) is None:
                 own = handlers.get(target)
@@ -142,8 +145,6 @@ class Program:
 
     def prepare(self) -> None:
         """Makes what one more run on several devices takes at a time."""
-        from mlirhlo.runtime import device_threads
-
         device_threads.threads().add(len(self.devices))
         if self.worlds is not None:
             self.worlds.add()
@@ -167,7 +168,6 @@ class Program:
     def optimized(self) -> ModuleOp:
         """The module after all passes."""
         import mlirhlo
-        from mlirhlo.lowering.cpu.pipeline import optimize
 
         module = mlirhlo.load(self.module, "pb").op
         return module if self.client.interpreted else optimize(module, ())
@@ -175,16 +175,12 @@ class Program:
     @cached_property
     def as_optimized(self) -> bytes:
         """The module after all passes, as an HloModuleProtoWithConfig."""
-        from mlirhlo.formats.proto import encode_module
-
         module = self.optimized()
         return with_config(encode_module(module).SerializeToString(), config_of(HloModule(module)))
 
     @cached_property
     def costs(self) -> dict[str, float]:
         """XLA's counts of operations and bytes, by its names."""
-        from mlirhlo.analysis.cost import analyse
-
         return dict(analyse(self.optimized()).total)
 
 
@@ -243,8 +239,6 @@ def with_config(module: bytes, config: bytes) -> bytes:
 
 def config_of(module: HloModule) -> bytes:
     """The field of a module's configuration in an HloModuleProtoWithConfig."""
-    from mlirhlo.formats.proto import header
-
     return _field(2, header.config_of(module).SerializeToString())
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlirhlo.dialects.hlo.shapes import TokenShape
+from mlirhlo.integrations.jax.pjrt.callbacks import machine_for
 from mlirhlo.integrations.jax.pjrt.interface import Code, arguments, structs
 from mlirhlo.integrations.jax.pjrt.machine import (
     TOKEN_TYPE,
@@ -69,7 +70,6 @@ def _run(program: Program, arguments: Sequence[Sequence[Any]], args: Any) -> lis
     executable = program.executable
     if len(arguments) == 1 and not executable.has_callbacks:
         return [_flat(executable(*arguments[0]))]
-    from mlirhlo.integrations.jax.pjrt.callbacks import machine_for
 
     simulated = machine_for(program, args)
     if len(arguments) == 1:

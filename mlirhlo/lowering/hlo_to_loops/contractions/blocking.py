@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd, lcm
 
-from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic
+from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import Arithmetic, rounding
 from mlirhlo.lowering.hlo_to_loops.contractions.packing import Depth, runs_along_depth
 from mlirhlo.lowering.hlo_to_loops.contractions.problem import Contraction, Factor, window_step
 from mlirhlo.lowering.hlo_to_loops.contractions.tiles import best_rows
@@ -272,8 +272,6 @@ def _stride(c: Contraction, factor: Factor, strides: dict[int, int], axis: int) 
 
 def _is_plain(factor: Factor, c: Contraction) -> bool:
     """Whether an operand's memory holds what is multiplied."""
-    from mlirhlo.lowering.hlo_to_loops.contractions.arithmetic import rounding
-
     wanted = c.arithmetic.lhs if factor is c.lhs else c.arithmetic.rhs
     element = factor.shape.element_type
     if c.arithmetic.moved and factor is c.lhs:

@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.dialects import vector
 from mlirhlo.dialects.hlo.ops import TransposeOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.contractions.choice import choice_of
 from mlirhlo.lowering.hlo_to_loops.contractions.function import KernelFunction
@@ -247,8 +248,6 @@ class Finisher:
 
 
 def _element(value: SSAValue) -> Any:
-    from mlirhlo.dialects.hlo.types import shape_of
-
     return cast(ArrayShape, shape_of(value.type)).element_type
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from mlirhlo.analysis.shape_inference.base import declare
 from mlirhlo.dialects.hlo.attributes import kinds
@@ -47,7 +47,7 @@ def _array_problem(shape: ArrayShape, where: str) -> tuple[str, str] | None:
     return None
 
 
-@cache
+@lru_cache(maxsize=1024)
 def shape_attributes(cls: type[Instruction]) -> tuple[str, ...]:
     """Properties of a class of instructions that hold shapes."""
     return tuple(

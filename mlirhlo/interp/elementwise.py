@@ -13,7 +13,7 @@ treats f32 and f64 denormals as zero; here they count.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -219,7 +219,7 @@ ELEMENTWISE: Mapping[str, Maker] = {
 """Opcodes whose function depends on the operands' element type alone."""
 
 
-@cache
+@lru_cache(maxsize=4096)
 def function(opcode: str, type_: PrimitiveType) -> ArrayFunction:
     """The meaning of `opcode` on arrays of `type_`. Raises `HloError` HLO0307."""
     made = ELEMENTWISE[opcode](type_)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -54,7 +54,7 @@ def convert(array: Array, source: PrimitiveType, target: PrimitiveType) -> Array
     return converter(source, target)(array)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def converter(source: PrimitiveType, target: PrimitiveType) -> ArrayFunction:
     """The function of arrays that converts between two element types."""
     if source is target:
@@ -239,7 +239,7 @@ def compare_op(op: CompareOp, program: Program) -> Run:
     return run
 
 
-@cache
+@lru_cache(maxsize=4096)
 def comparison(direction: str, type_: PrimitiveType, total: bool) -> ArrayFunction:
     """The function of two arrays that compares them. Raises `HloError` HLO0307."""
     ufunc = _DIRECTIONS[direction]

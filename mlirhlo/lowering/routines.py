@@ -55,7 +55,7 @@ def are_loaded() -> bool:
     return _libraries.cache_info().currsize > 0
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _lapack(name: str) -> int | None:
     for library in _libraries():
         function = getattr(library, f"scipy_{name}_64_", None)

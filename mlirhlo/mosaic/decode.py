@@ -11,7 +11,7 @@ import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnregisteredOp
@@ -159,7 +159,7 @@ def _op_class(name: str) -> type[Operation]:
     return class_of(plain) or _unregistered(plain)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _unregistered(name: str) -> type[Operation]:
     return UnregisteredOp.with_name(name)
 

@@ -199,7 +199,7 @@ def _run_all(
             watcher.after(pass_, module, changed, seconds)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _is_pipeline(kind: type[ModulePass]) -> bool:
     """Asked three times a pass: of abstract classes, `isinstance` takes longer than many a pass."""
     return issubclass(kind, PipelinePass)

@@ -106,7 +106,7 @@ def _cached(key: Callable[[], str], make: Callable[[], bytes]) -> bytes:
     return data
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def sources(top: Path = Path(__file__).parent.parent) -> str:
     """The state of this package's files: code that another one wrote is not taken for its own."""
     digest = hashlib.sha256()
@@ -158,7 +158,7 @@ def default_cache() -> ObjectCache | None:
     return _cache(named, limit)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _cache(directory: str, limit: int) -> ObjectCache:
     return ObjectCache(Path(directory), limit)
 

@@ -297,7 +297,7 @@ def _system() -> Any:
     return library
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _address(symbol: str) -> int:
     """Raises KeyError for a symbol that the process does not have."""
     try:

@@ -105,7 +105,7 @@ def host_words() -> str:
     return f"{[lines[name] for name in _PROCESSOR]} {tiles}"
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _target_machine(cpu: Cpu, level: int) -> Any:
     llvm = _binding()
     llvm.initialize_native_target()
@@ -188,7 +188,7 @@ _OF_ALL_PLAIN = _spelled(_OPTIONS | _OF_PLAIN), _defaults(_OPTIONS | _OF_PLAIN)
 """For this assembly, and afterwards."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _options_file(options: Sequence[str]) -> str | None:
     """Options as a file in memory; None where the system has none."""
     if not hasattr(os, "memfd_create"):

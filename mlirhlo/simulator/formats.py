@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ FORMATS = {
 }
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _table(name: str) -> NDArray[np.float64]:
     """The values of all bit patterns of a format."""
     form = FORMATS[name]

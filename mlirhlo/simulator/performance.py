@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlirhlo.analysis.ptx.liveness import pressure
@@ -64,7 +64,7 @@ def unit_of(instruction: FlatInstruction, category: str) -> tuple[str, float]:
     return _unit(instruction.opcode, instruction.modifiers, category)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _unit(opcode: str, words: tuple[str, ...], category: str) -> tuple[str, float]:
     shape = next((match for word in words if (match := _SHAPE.fullmatch(word))), None)
     if category == "matrix" and shape is not None and not {"load", "store"} & set(words):

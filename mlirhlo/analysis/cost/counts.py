@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 
 FLOPS = "flops"
 TRANSCENDENTALS = "transcendentals"
@@ -28,19 +28,19 @@ def f32(value: float) -> float:
     return float(_unpack(_pack(value))[0])
 
 
-@cache
+@lru_cache(maxsize=1024)
 def operand_bytes(number: int, index: tuple[int, ...] = ()) -> str:
     """Key of the bytes read of an operand, at a shape index."""
     return f"{BYTES}{number}{_index(index)}"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def result_bytes(index: tuple[int, ...] = ()) -> str:
     """Key of the bytes written to the result, at a shape index."""
     return f"{BYTES}out{_index(index)}"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def operand_utilization(number: int) -> str:
     """Key of the part of an operand that is read."""
     return f"{UTILIZATION}{number}{{}}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from mlirhlo.dialects.ptx.forms import Form, OperandForm
@@ -78,7 +78,7 @@ def shape_of(operand: Operand, registers: Mapping[str, str]) -> Shape:
     return Shape(kind, parts=tuple([shape_of(part, registers) for part in parts]))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def kind_and_bits(type_: str) -> tuple[str, int]:
     """`bits`, `integer`, `packed`, `pred`, or the float's own kind; and the width."""
     if type_ == "pred":

@@ -80,7 +80,7 @@ class Failure:
     detail: str = ""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def passes_of(pipeline: str) -> Sequence[ModulePass]:
     """What is run: passes with commas, or those of a platform."""
     return pipelines_of(pipeline) if pipeline in PLATFORMS else parse_pipeline(pipeline)

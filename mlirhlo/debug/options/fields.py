@@ -304,7 +304,7 @@ class DebugOptions:
 _ASKING = re.compile(r"xla_dump_(?!hlo_as_long_text|buffer_|full_|enable_|max_|large_|disable_)")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def asks_for_dumps(options: DebugOptions) -> bool:
     """Whether any flag that can lead to dumps is set; compilations without any pay nothing else."""
     return any(getattr(options, name) for name in flag_fields() if _ASKING.match(name))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -150,7 +150,7 @@ class Noise:
                 part[...] = np.where(np.isnan(wide), self.nan, moved).astype(part.dtype)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _digits(dtype: np.dtype[Any]) -> int:
     """Bits of a float's fraction; 0 for other types."""
     import ml_dtypes

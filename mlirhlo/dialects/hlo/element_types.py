@@ -113,7 +113,7 @@ class PrimitiveType:
         return {"f32": C64, "f64": C128}.get(self.name)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _dtype(type_: PrimitiveType) -> np.dtype[Any]:
     import ml_dtypes
     import numpy as np

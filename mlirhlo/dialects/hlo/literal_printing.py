@@ -71,7 +71,7 @@ def _format_wide_floats(type_: PrimitiveType, data: bytes) -> list[str]:
     return texts
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _small_float_texts(type_: PrimitiveType) -> tuple[str, ...]:
     return tuple(_small_float_text(type_, word) for word in range(1 << type_.bits))
 
@@ -90,7 +90,7 @@ def decode_small_float(type_: PrimitiveType, word: int) -> float:
     return _small_float_values(type_)[word]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _small_float_values(type_: PrimitiveType) -> tuple[float, ...]:
     import numpy as np
 

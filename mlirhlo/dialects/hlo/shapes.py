@@ -81,7 +81,7 @@ class Layout:
         return bool(self.minor_to_major) or bool(self._parts())
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def default_layout(rank: int) -> Layout:
     """Row-major layout `{rank-1,…,0}`."""
     return Layout(tuple(range(rank - 1, -1, -1)))

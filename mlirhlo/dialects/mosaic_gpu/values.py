@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import product
 
 WARPS, LANES = 4, 32
@@ -121,7 +121,7 @@ TCGEN05 = TiledLayout(((128, 8), (32, 8), (8, 8), (2,)), (-7,), (-3, -2), -1)
 """Accumulators of tcgen05 as warps load them."""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def elements_of(layout: Layout, shape: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """For every lane of a warp group the indices of the elements in its registers, in their order.
 

@@ -6,7 +6,7 @@ Registers are no SSA values: they are names in attributes, as PTX assigns them a
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Operation
@@ -33,7 +33,7 @@ from mlirhlo.dialects.ptx.values import Guard, Operand, Prototype, Signature, Va
 from mlirhlo.dialects.quick import ops_of
 
 
-@cache
+@lru_cache(maxsize=4096)
 def split_mnemonic(mnemonic: str) -> tuple[str, tuple[str, ...]]:
     """Opcode and modifiers: `ld.global.u32` is `ld` and (`global`, `u32`)."""
     opcode, *modifiers = mnemonic.split(".")

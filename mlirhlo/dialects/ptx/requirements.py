@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from mlirhlo.dialects.ptx.forms import Form
 from mlirhlo.dialects.ptx.needs import ARCHITECTURES, NEEDS, SETS
@@ -67,7 +67,7 @@ def written(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def needs(form: Form, modifiers: tuple[str, ...]) -> tuple[tuple[int, int], tuple[str, ...]]:
     """Least version, and the architectures that have an instance of a form, by their names."""
     keys = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 
 from mlirhlo.dialects.ptx import rows_arithmetic, rows_control, rows_matrix, rows_memory
 from mlirhlo.dialects.ptx.forms import Form
@@ -28,7 +28,7 @@ FORMS: Mapping[str, tuple[Form, ...]] = _by_opcode()
 """Forms by opcode."""
 
 
-@cache
+@lru_cache(maxsize=4096)
 def matches(mnemonic: str) -> tuple[tuple[Form, Mapping[str, str]], ...]:
     """The forms that have the modifiers of a mnemonic, with the choices made; none for an unknown one."""
     opcode, *modifiers = mnemonic.split(".")
@@ -36,7 +36,7 @@ def matches(mnemonic: str) -> tuple[tuple[Form, Mapping[str, str]], ...]:
     return tuple((form, choices) for form, choices in found if choices is not None)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def canonical(mnemonic: str) -> tuple[str, tuple[str, ...]]:
     """Opcode and modifiers in the documented order; as they are written where no form has them."""
     opcode, *modifiers = mnemonic.split(".")

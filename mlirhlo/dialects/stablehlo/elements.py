@@ -7,7 +7,7 @@ elements are all equal keeps one. Large ones never become Python numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -132,7 +132,7 @@ def shape_of(type_: Attribute) -> tuple[int, ...]:
     return cast("tuple[int, ...]", known)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def dtype_of(element_type: Attribute) -> np.dtype[Any]:
     """The numpy dtype of an element type; of quantized types, that of what is stored.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import copysign
 from typing import TYPE_CHECKING, Any, cast
 
@@ -124,7 +124,7 @@ F64 = FloatFormat(64, 53, _bits_of_double)
 F32 = FloatFormat(32, 24, _bits_of_single)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def format_of(dtype: np.dtype[Any]) -> FloatFormat:
     """The format of a numpy or ml_dtypes float type."""
     import ml_dtypes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -67,7 +67,7 @@ def scalar_of(element: Attribute) -> TensorType[Any]:
     return TensorType(element, [])
 
 
-@cache
+@lru_cache(maxsize=1024)
 def identity_map(rank: int) -> AffineMap:
     """`(d0, d1, …) -> (d0, d1, …)`."""
     return AffineMap(rank, 0, tuple(AffineExpr.dimension(dim) for dim in range(rank)))

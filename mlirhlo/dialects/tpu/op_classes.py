@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, ClassVar, cast
 
 from xdsl.ir import Operation, OpTraits, SSAValue
@@ -81,15 +81,16 @@ CLASSES: Mapping[str, type[KernelOp]] = {
 """The classes of the ops of Mosaic's own dialects, by the ops' names."""
 
 
-@cache
 def class_of(name: str) -> type[Operation] | None:
     """The class of an op that has a row; None for others."""
     own = CLASSES.get(name)
     if own is not None:
         return own
-    row = ROWS.get(name)
-    if row is None:
-        return None
+    return _class_of_row(name) if name in ROWS else None
+
+
+@lru_cache(maxsize=len(ROWS))  # never more: an op has one class
+def _class_of_row(name: str) -> type[Operation]:
     from xdsl.context import Context
     from xdsl.dialects import get_all_dialects
 
@@ -101,7 +102,7 @@ def class_of(name: str) -> type[Operation] | None:
         found = context.get_optional_op(name)
         if found is not None:
             return found
-    return _make(row)
+    return _make(ROWS[name])
 
 
 def attribute_names(op: Operation) -> frozenset[str]:
@@ -110,7 +111,7 @@ def attribute_names(op: Operation) -> frozenset[str]:
     return _inherent(row.name) if row is not None else frozenset()
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _inherent(name: str) -> frozenset[str]:
     row = ROWS[name]
     extra = {SEGMENTS} if row.has_segments else set[str]()

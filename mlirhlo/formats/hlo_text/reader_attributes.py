@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -55,7 +55,7 @@ class OpcodeInfo:
     """What is particular to the opcode."""
 
 
-@cache
+@lru_cache(maxsize=4096)
 def opcode_info(opcode: str) -> OpcodeInfo | None:
     """The reader's view of an opcode; None for an unknown one."""
     from mlirhlo.formats.hlo_text.reader_checks import CHECKS, OPTIONAL_AFTER_ALL
@@ -75,7 +75,7 @@ def opcode_info(opcode: str) -> OpcodeInfo | None:
     return OpcodeInfo(row, OP_CLASSES[opcode], row.specs, required, arity, check)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _default(spec: AttrSpec) -> Attribute | None:
     return None if spec.default is None else spec.kind.read(Cursor(spec.default))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from xdsl.context import Context
@@ -241,7 +241,7 @@ def settle(op: Operation) -> None:
             op.properties[attribute.name] = default_of(attribute.default or "")
 
 
-@cache
+@lru_cache(maxsize=1024)
 def default_of(text: str) -> Attribute:
     """The attribute that the default in a row spells."""
     return KernelReader(SourceText("", text), context()).attribute()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
@@ -283,7 +283,7 @@ _SPELLINGS: dict[str, Spelling] = {
 }
 
 
-@cache
+@lru_cache(maxsize=1024)
 def spelling(kind: str) -> Spelling:
     """The spelling of a kind in a pretty form."""
     first, _, rest = kind.partition(".")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\{(:?)(\w*)(?::([\w.]+))?\}|\([?!]|\?\)")
@@ -72,7 +72,7 @@ class Group:
 Node: TypeAlias = "Text | Values | Types | Spelled | Dict | AllTypes | Listed | Group"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def nodes_of(form: str) -> tuple[Node, ...]:
     """The parts of a form."""
     stack: list[list[Node]] = [[]]
@@ -125,7 +125,7 @@ def _walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
             yield node
 
 
-@cache
+@lru_cache(maxsize=1024)
 def shown_in(form: str) -> frozenset[str]:
     """Attributes that a form shows outside its dictionary."""
     return frozenset(node.name for node in _walk(nodes_of(form)) if isinstance(node, Spelled))

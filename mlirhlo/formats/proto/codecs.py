@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, cast
 
 from google.protobuf.message import Message
@@ -127,7 +127,7 @@ def _string(number: int) -> Simple:
 def _one_of(number: int, kind: AttrKind) -> Simple:
     """A string that is one of the words of a kind."""
 
-    @cache
+    @lru_cache(maxsize=1024)
     def read(value: str) -> Attribute:
         try:
             return parse_all(value, kind.read)

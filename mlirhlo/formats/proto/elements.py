@@ -87,13 +87,13 @@ def _per_byte(element_type: PrimitiveType) -> int:
     return 8 // element_type.bits if element_type.bits in (1, 2, 4) else 1
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _mask(bits: int) -> bytes:
     """A translation that clears what lies above `bits`."""
     return bytes(byte & ((1 << bits) - 1) for byte in range(256))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _spread(per_byte: int) -> tuple[bytes, ...]:
     """For every byte the `per_byte` units packed in it."""
     bits = 8 // per_byte

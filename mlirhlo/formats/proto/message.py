@@ -45,7 +45,7 @@ def varint(value: int) -> bytes:
 _SMALL = tuple(bytes([value]) for value in range(128))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def tag(number: int, wire_type: int) -> bytes:
     """The bytes in front of a field."""
     return varint(number << 3 | wire_type)

@@ -45,7 +45,7 @@ class Row:
     """Field, property and its value where a field at its default is not the text's default."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def row_of(opcode: str) -> Row | None:
     """The row of an opcode; None for an unknown one."""
     entry = OPCODES.get(opcode)

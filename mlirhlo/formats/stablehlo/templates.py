@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.ir import Attribute, Operation
@@ -65,7 +65,7 @@ Node: TypeAlias = "Text | Field | Group"
 _TOKEN = re.compile(r"\{([$\w+?]+)(?::(\w+))?\}|\(\?|\)")
 
 
-@cache
+@lru_cache(maxsize=1024)
 def nodes_of(template: str) -> tuple[Node, ...]:
     """The parts of a template."""
     stack: list[list[Node]] = [[]]
@@ -131,7 +131,7 @@ def _read_node(reader: Reader, node: Node, draft: Draft) -> None:
             _read_field(reader, name, kind, draft)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _spaced(text: str) -> str:
     return re.sub(r"([,=()\[\]:])", r" \1 ", text)
 
@@ -176,7 +176,7 @@ def _read_operand(reader: Reader, name: str, draft: Draft) -> None:
 Part: TypeAlias = "str | Callable[[Printer, TableOp], str]"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def parts_of(template: str) -> tuple[Part, ...]:
     """A template as texts and functions that print."""
     return tuple(_part(node, template) for node in nodes_of(template))

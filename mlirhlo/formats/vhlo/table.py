@@ -6,7 +6,7 @@ A row reads `name since until: attributes`; a dash stands for no end. VHLO has n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from mlirhlo.formats.bytecode.properties import Layout
 from mlirhlo.formats.vhlo.versions import CURRENT, Version
@@ -228,7 +228,7 @@ def vhlo_ops() -> dict[str, VhloOp]:
     return {row.name: row for row in map(_row, _ROWS.strip().splitlines())}
 
 
-@cache
+@lru_cache(maxsize=1024)
 def versions_of(opcode: str) -> tuple[VhloOp, ...]:
     """The versions of an operation, oldest first; none for an unknown one."""
     rows = [row for row in vhlo_ops().values() if row.opcode == opcode]

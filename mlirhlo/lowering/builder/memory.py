@@ -48,7 +48,7 @@ _MOVED: dict[str, Attribute] = {
 }
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _combining(kind: str) -> xvector.CombiningKindAttr:
     return xvector.CombiningKindAttr(xvector.CombiningKindFlag(kind))
 

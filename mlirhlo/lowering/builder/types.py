@@ -68,7 +68,7 @@ def memref_of(element: Attribute, *sizes: int) -> MemRefType[Any]:
     return MemRefType(element, sizes)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def part_of(element: Attribute) -> MemRefType[Any]:
     """A buffer of one dimension and any size within another one, one object for each type of elements."""
     return MemRefType(element, [DYNAMIC_INDEX], FROM_ANYWHERE)

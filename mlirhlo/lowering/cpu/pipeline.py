@@ -53,7 +53,7 @@ _LEAST_SAVED = 1000
 """Nanoseconds of a round that are worth memory for what is computed in front of the loop."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def passes(*, has_layouts: bool = False) -> tuple[HloPass, ...]:
     """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen."""
     rules = rules_that_keep_values()

@@ -98,7 +98,7 @@ class GpuFusionPass(HloPass):
         return changed > 0
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _described(gpu: str) -> GpuDevice:
     return read_device(gpu) if "{" in gpu else device(gpu)
 

@@ -48,7 +48,7 @@ _FOLDED = 4
 """Elements of all operands of what is known before it runs."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def passes(*, has_layouts: bool = False, gpu: str = DEFAULT) -> tuple[HloPass, ...]:
     """The passes in order. `has_layouts`: whether the order of dimensions in memory was chosen; `gpu`: the device,
     as `gpu-fusion` takes it."""

@@ -95,7 +95,7 @@ def serve() -> None:
     answer_requests(_answer)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _target_machine(sm: str, features: str) -> Any:
     llvm: Any = importlib.import_module("llvmlite.binding")
     llvm.set_option("", "--nvptx-short-ptr")  # pointers into shared memory have 32 bits
@@ -162,7 +162,7 @@ def ptxas(ptx: str, device: GpuDevice) -> tuple[Assembled, ...] | None:
     return tuple(_reports(said))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def nvidia_program(name: str) -> str | None:
     """The path of one of NVIDIA's tools."""
     return nvidia_file(f"bin/{name}") or shutil.which(name)

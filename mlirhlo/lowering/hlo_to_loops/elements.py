@@ -35,7 +35,7 @@ def register_type(element: PrimitiveType) -> Attribute:
     return _integer(element.bits)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _integer(bits: int) -> IntegerType:
     return IntegerType(bits)
 

@@ -90,7 +90,7 @@ def plan(kind: Kind, count: int, results: int | None = None) -> Plan:
     return Stages(kind.b, kind.tables, kind.lanes, count, kind.sign, across=kind.across)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def convolved(count: int, results: int) -> int | None:
     """The length of the transforms of a convolution of `count` numbers of which the first `results` are used,
     by what their stages read."""
@@ -107,7 +107,7 @@ _ODD = (1, 3, 5, 7, 9, 11, 13, 15)
 """Times powers of two, these are lengths of the transforms of convolutions."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _sides(count: int) -> tuple[int, int] | None:
     """Rows and columns of the lengths that make a long one, as much of a square as there is."""
     rows = next(n for n in range(isqrt(count), 0, -1) if count % n == 0)

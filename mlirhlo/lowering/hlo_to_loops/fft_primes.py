@@ -174,7 +174,7 @@ class CyclicStage(PrimeStage):
         return self.b.index(self.b.rem(self.b.mul(power, g), self.stage.radix))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def generator(prime: int) -> int:
     """The least number whose powers are all numbers below a prime."""
     rest, factors = prime - 1, set[int]()

@@ -49,7 +49,7 @@ _NEAR = 1 << 12
 """Numbers of a table that stands whole."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def radices(count: int, *, across: bool = False) -> Sequence[int] | None:
     """The lengths of transforms that make one of `count`; None where a prime factor is too large.
 
@@ -73,7 +73,7 @@ def radices(count: int, *, across: bool = False) -> Sequence[int] | None:
     return None if rest > 1 else found or [1]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def is_cyclic(count: int) -> bool:
     """Whether a number is a prime whose stage is a cyclic convolution."""
     is_prime = all(count % factor for factor in range(2, isqrt(count) + 1))

@@ -157,7 +157,7 @@ def _handles_scalars(op: Operation) -> bool:
     return all(_is_scalar(type(value.type)) for value in values)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _is_scalar(kind: type[Attribute]) -> bool:
     """Whether values of a kind of type are scalars, or addresses."""
     return not issubclass(kind, (VectorType, AnyFloat, TileType))

@@ -42,7 +42,7 @@ OpT = TypeVar("OpT", bound=Operation)
 POINTER = xllvm.LLVMPointerType()
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def pointer_in(space: int) -> xllvm.LLVMPointerType:
     """The type of pointers into an address space."""
     return xllvm.LLVMPointerType(IntAttr(space)) if space else POINTER

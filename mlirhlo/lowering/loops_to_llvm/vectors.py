@@ -40,7 +40,7 @@ _NO_WRAP_FLAGS = IntegerAttr(0, i32)
 _HALVES = (BFloat16Type, Float16Type)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _zeros(count: int) -> DenseArrayBase[Any]:
     return integers32(*[0] * count)
 

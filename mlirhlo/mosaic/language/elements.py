@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
@@ -26,20 +26,20 @@ BF16: DType = np.dtype(ml_dtypes.bfloat16)
 _KINDS = {Kind.PRED: "b", Kind.SIGNED: "i", Kind.UNSIGNED: "u", Kind.FLOAT: "f"}
 
 
-@cache
+@lru_cache(maxsize=1024)
 def kind_of(dtype: DType) -> str:
     """`b` of booleans, `i` and `u` of integers with and without sign, `f` of floats."""
     return _KINDS[_row(dtype).kind]
 
 
-@cache
+@lru_cache(maxsize=1024)
 def bits_of(dtype: DType) -> int:
     """Width in bits; 1 of booleans."""
     bits: int = _row(dtype).bits
     return bits
 
 
-@cache
+@lru_cache(maxsize=1024)
 def element_type(dtype: DType) -> Attribute:
     """The MLIR type of elements: integers without sign, i1 of booleans."""
     row = _row(dtype)
@@ -49,7 +49,7 @@ def element_type(dtype: DType) -> Attribute:
     return found
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _row(dtype: DType) -> Any:
     for row in PRIMITIVE_TYPES.values():
         if row.is_array and not row.is_complex and row.numpy_name and row.dtype == dtype:
@@ -82,7 +82,7 @@ def as_dtype(like: DTypeLike) -> DType:
     return dtype
 
 
-@cache
+@lru_cache(maxsize=1024)
 def promoted(one: DType, other: DType) -> DType:
     """The type that holds both, as JAX has it: integers become the float beside them."""
     if one == other:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -187,7 +187,7 @@ def _transpose_by_steps(op: Operation) -> None:
     replace(op, [value])
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _steps(wanted: tuple[int, ...]) -> list[tuple[int, ...]]:
     """The fewest orders, one after another, that make an order.
 

@@ -34,7 +34,7 @@ def real_driver(gpu: str) -> CudaDriver | None:
     return _driver(int(ordinal or 0))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def _driver(ordinal: int) -> CudaDriver:
     from mlirhlo.runtime.cuda.real import CudaDriver
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes as c
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ def _optimized_program(args: Any) -> None:
         c.memmove(program.code, data, len(data))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _kept(text: bytes) -> Any:
     return c.create_string_buffer(text)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 
 VERSION = (0, 100)
 """What is announced: callers of later versions expect tables of functions inside of handles."""
@@ -286,7 +286,7 @@ def arguments() -> dict[str, type[c.Structure]]:
     return {name: struct(f"{name}_Args", fields) for name, fields in rows(FUNCTIONS)}
 
 
-@cache
+@lru_cache(maxsize=1024)
 def extension_arguments(extension: str) -> dict[str, type[c.Structure]]:
     """The same for an extension's functions."""
     return {
@@ -305,7 +305,7 @@ def all_arguments() -> dict[str, type[c.Structure]]:
     return made
 
 
-@cache
+@lru_cache(maxsize=1024)
 def extension_struct(extension: str) -> type[c.Structure]:
     """The struct of an extension's functions, behind the head of every extension."""
     functions = [(name, "p") for name in extension_arguments(extension)]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp
-from mlirhlo.interp.custom_calls.options import options_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -39,6 +38,7 @@ def dump_kernels(module: ModuleOp, options: DebugOptions) -> None:
     ]
     if not calls:
         return
+    from mlirhlo.interp.custom_calls.options import options_of
     from mlirhlo.mosaic.attributes import string_of
     from mlirhlo.mosaic.decode import config_of, read_kernel
     from mlirhlo.mosaic.pipeline.dumps import dump_stages, safe_name

@@ -161,7 +161,7 @@ def _running(op: ReduceWindowOp) -> int | None:
 
 @rule(ReduceWindowOp, needs=LI, contract="zeros")
 def reduce_window_of_ones(op: ReduceWindowOp, rewriter: Rewriter) -> None:
-    """reduce-window(x, init) => pad(f(x, bc(init)), init), windows of one; f add, minimum, maximum"""
+    """reduce-window(x, init) => pad(f(x, bc(init)), init), windows of one; f has an identity"""
     dims = _window(op)
     if not _single(op) or not dims or not all(d.size == 1 and _moves_by_one(d) for d in dims):
         return

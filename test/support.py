@@ -35,6 +35,9 @@ SEED = int(os.environ.get("MLIRHLO_SEED", "20240"))
 BIN = Path(sys.executable).parent
 """Where this environment's console scripts are, whether or not it is activated."""
 
+HLO_PROTOS = sorted(p for p in DATA.rglob("*.pb") if p.parent.name != "tensorflow_clustering")
+"""Files of XLA's messages in the repository; those of TensorFlow's graphs are not among them."""
+
 needs_shared = pytest.mark.skipif(
     not CORPUS.is_dir(), reason=f"shared data missing: no corpus at {CORPUS}"
 )

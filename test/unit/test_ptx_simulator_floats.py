@@ -99,6 +99,7 @@ def over(a: Any, b: Any) -> Any:
     return None if isinstance(b, Fraction) and not b else a / b
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_rounding_modes(kind: str, mode: str) -> None:
@@ -115,6 +116,7 @@ def test_rounding_modes(kind: str, mode: str) -> None:
     check(f"rcp.{name} %d, %a;", kind, mode, lambda x: over(type(x)(1), x), a)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_square_roots(kind: str, mode: str) -> None:
@@ -127,6 +129,7 @@ def test_square_roots(kind: str, mode: str) -> None:
     check(f"sqrt.{mode}.{kind} %d, %a;", kind, mode, root, values(kind))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_halves(kind: str) -> None:
     a, b, c = values(kind), values(kind), values(kind)
@@ -148,6 +151,7 @@ def test_halves(kind: str) -> None:
     )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_conversions_between_floats(mode: str) -> None:
     small = RANDOM.normal(size=COUNT) * 2.0 ** RANDOM.integers(-26, 18, COUNT)
@@ -161,6 +165,7 @@ def test_conversions_between_floats(mode: str) -> None:
             check(f"cvt.{mode}.{to}.{source} %d, %a;", to, mode, lambda x: x, given, of=source)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kind", ["s32", "u32", "s64", "u64"])
 def test_conversions_of_integers(kind: str) -> None:
     bits = int(kind[1:])
@@ -176,6 +181,7 @@ def test_conversions_of_integers(kind: str) -> None:
             np.testing.assert_array_equal(found.astype(np.float64), expected)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("source", ["f32", "f64", "f16", "bf16"])
 def test_conversions_to_integers(source: str) -> None:
     given = values(source)
@@ -247,6 +253,7 @@ def test_minimum_and_comparisons() -> None:
             np.testing.assert_array_equal(found.astype(bool), expected)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", ["ex2", "lg2", "sin", "cos", "tanh", "rsqrt", "rcp", "sqrt"])
 def test_approximate_functions(name: str) -> None:
     functions: dict[str, Any] = {
@@ -285,6 +292,7 @@ def test_flushing_and_saturation() -> None:
     assert found[-1] == 0x7FFFFFFF
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("form", ["full", "approx"])
 def test_approximate_quotients(form: str) -> None:
     """Within two units in the last place of the quotient, and not always the nearest number, as on a card."""

@@ -178,7 +178,7 @@ class GpuMapTransposesPass(_SchedulePass):
 
 @dataclass(frozen=True)
 class GpuStageElementsPass(_SchedulePass):
-    """Lets blocks bring what their elements read to shared memory, where reads begin within sectors or overlap.
+    """Stages what elements read in shared memory, where reads begin within sectors or overlap.
 
     Before:  `%r = structured.assemble … offsets [array<i64: 1, 1>] … {… kind = "elements"}`
     After:   `%r = structured.assemble … {… kind = "staged_elements", threads = 256, tile = array<i64: 8, 128>}`

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf.message import Message
-from support import DATA, SHARED, needs_shared, one_in, sampled
+from support import DATA, HLO_PROTOS, SHARED, needs_shared, one_in, sampled
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.diagnostics import HloError
@@ -53,7 +53,7 @@ NEGATE = "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT n = f32[4] negate(p)\n}"
 
 
 def proto_files() -> list[Path]:
-    found = [*DATA.rglob("*.pb"), *SHARED.rglob("*.pb"), *SHARED.rglob("*.pb.gz")]
+    found = [*HLO_PROTOS, *SHARED.rglob("*.pb"), *SHARED.rglob("*.pb.gz")]
     return sorted(path for path in found if "memory-usage" not in path.name)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import Message
-from support import DATA, SHARED
+from support import HLO_PROTOS, SHARED
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats import containers
@@ -37,7 +37,7 @@ def seeds() -> list[bytes]:
     module = encode_module(parse_module(EVERY_OPCODE.read_text()))
     found = [containers.write(HloProto(hlo_module=module))] * 3
     found.append(containers.write(HloProto(hlo_module=module), containers.Format.PROTO_TEXT))
-    paths = [*DATA.rglob("*.pb"), *(SHARED / "reference").rglob("*.pb")]
+    paths = [*HLO_PROTOS, *(SHARED / "reference").rglob("*.pb")]
     found += [path.read_bytes() for path in sorted(paths) if path.stat().st_size < 30_000]
     return found
 

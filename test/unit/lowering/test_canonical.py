@@ -32,6 +32,7 @@ def evaluate(found: Canonical, inputs: list[Any]) -> Any:
     return mlirhlo.parse(str(mlirhlo.Module(module)))(*inputs)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("body", "stays"),
     [
@@ -246,6 +247,7 @@ PAIR = (
 )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_on_fewer_dimensions(name: str) -> None:
     body, sizes = PROGRAMS[name]

@@ -94,6 +94,7 @@ def is_chosen(text: str) -> bool:
 SIZES = {"batch": 2, "rows": 67, "columns": 70, "depth": 64}
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("arms", ["scaled, none", "none, scaled"])
 @pytest.mark.parametrize("direction", ["GE", "LT"])
 def test_tiles_above_the_diagonal_are_left_out(arms: str, direction: str) -> None:

@@ -79,6 +79,7 @@ def is_same(a: float, b: float, signs: bool = True) -> bool:
     return bool(abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-3))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("opcode", C99)
 @pytest.mark.parametrize("type_", TYPES)
 def test_tables_of_the_standard(type_: str, opcode: str) -> None:
@@ -96,6 +97,7 @@ def test_tables_of_the_standard(type_: str, opcode: str) -> None:
         assert is_same(got.imag, want.imag, known), (point, got, want)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("binary", [False, True], ids=["unary", "binary"])
 @pytest.mark.parametrize("type_", TYPES)
 def test_machine_code_gives_what_the_interpreter_gives(type_: str, binary: bool) -> None:
@@ -110,6 +112,7 @@ def test_machine_code_gives_what_the_interpreter_gives(type_: str, binary: bool)
                 assert tiny or is_same(x, y), (opcode, point, a, b)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("platform", ["interpreter", "cpu"])
 def test_powers_that_are_known(platform: str, type_: str) -> None:
@@ -126,6 +129,7 @@ def test_powers_that_are_known(platform: str, type_: str) -> None:
             assert (got.real, got.imag) == (want, 0), (x, y, got)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.oracle
 @pytest.mark.parametrize("opcode", ["add", "multiply", "power", "subtract"])
 def test_pairs_as_in_xla(opcode: str) -> None:

@@ -61,6 +61,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("rounds", [0, 1, 7])
 def test_a_loop_swaps_its_state(rounds: int) -> None:
     """The body's second result is the third part of its state: copies happen as if at once."""
@@ -83,6 +84,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 3])
 def test_a_switch_takes_the_last_branch_out_of_range(index: int) -> None:
     module = mlirhlo.parse(SWITCH)
@@ -90,6 +92,7 @@ def test_a_switch_takes_the_last_branch_out_of_range(index: int) -> None:
     assert same(compiled(module)(np.int32(index), x), module(np.int32(index), x))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("test", [False, True])
 def test_a_pred_picks_a_branch(test: bool) -> None:
     module = mlirhlo.parse(
@@ -271,6 +274,7 @@ ENTRY e {
 """
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("test", [False, True])
 def test_loops_and_branches_lay_values_out_anew(test: bool) -> None:
     """Before layouts are assigned, those of callers and callees need not agree."""

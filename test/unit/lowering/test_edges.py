@@ -71,6 +71,7 @@ def entry_of(results: list[tuple[str, str]], before: str) -> str:
     return "\n".join([before, *lines, f" ROOT all = ({shapes}) tuple({names})", ""])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["0", "7", "nan", "-inf"])
 def test_initial_values_count_once(start: str) -> None:
@@ -95,6 +96,7 @@ def test_initial_values_count_once(start: str) -> None:
     both_ways(entry_of(results, before), *inputs)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("shape", "line"), EMPTY, ids=[line.split("(")[0] for _, line in EMPTY])
 def test_arrays_without_elements(shape: str, line: str) -> None:
     element, _, sizes = shape[:-1].partition("[")

@@ -38,6 +38,7 @@ y = f32[{n},{n}] parameter(1)
 ROOT d = f32[{n},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("body", "light", "hot"),
     [

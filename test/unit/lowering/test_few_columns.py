@@ -51,6 +51,7 @@ def test_any(type_: str, rows: int, depth: int, columns: int, along: bool, add: 
     agrees(product(type_, rows, depth, columns, along=along, add=add))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("along", [True, False])
 def test_lanes_go_along_the_depth(along: bool) -> None:
     with target.using(target.AVX512):

@@ -57,6 +57,7 @@ def test_rows_are_found_outside_the_loop_over_their_elements() -> None:
     assert inner == ["phi", *accesses, "add", "icmp", "br"]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("number", "opcodes"), [(48, ["mul", "udiv", "urem"]), (32, ["shl", "lshr", "and"])]
 )

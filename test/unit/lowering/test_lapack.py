@@ -16,6 +16,7 @@ if routines.address(f"{routines.LAPACK}dgeqrf") is None:
     pytest.skip("NumPy was built without the libraries", allow_module_level=True)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("element", ["f64", pytest.param("c128", marks=pytest.mark.slow)])
 def test_routines(element: str) -> None:
     """Against the interpreter, which has algorithms of its own or NumPy's."""
@@ -29,6 +30,7 @@ def test_routines(element: str) -> None:
         assert not executable.callbacks
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("element", ["f32", "c64"])
 def test_eigenvalues_of_any_matrix(element: str) -> None:
     """A v = w v, of left ones v* A = w v*; A = Q T Q*."""

@@ -29,6 +29,7 @@ def agrees(module: mlirhlo.Module, given: list[Any], tolerance: float) -> list[A
     return found
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("uplo", [76, 85])
 @pytest.mark.parametrize("n", ORDERS)
 @pytest.mark.parametrize(("element", "tolerance"), [("f64", 1e-12), ("f32", 1e-4)])
@@ -38,6 +39,7 @@ def test_potrf(element: str, tolerance: float, n: int, uplo: int) -> None:
     agrees(module, random_arguments(module, np.random.default_rng(n)), tolerance)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("minor", [1, 2, 5])
 def test_the_first_minor_that_is_not_positive_is_told(minor: int) -> None:
     module = mlirhlo.parse(
@@ -49,6 +51,7 @@ def test_the_first_minor_that_is_not_positive_is_told(minor: int) -> None:
     assert info.tolist() == [0, minor]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("m", ORDERS)
 @pytest.mark.parametrize("n", ORDERS)
 def test_getrf(m: int, n: int) -> None:
@@ -66,6 +69,7 @@ def test_a_pivot_that_is_zero_is_told() -> None:
     assert info.tolist() == [1, 2]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("n", [1, 4, 17])
 @pytest.mark.parametrize("letters", list(product(*LETTERS.values())), ids="".join)
 def test_trsm(letters: tuple[str, ...], n: int) -> None:
@@ -78,6 +82,7 @@ def test_trsm(letters: tuple[str, ...], n: int) -> None:
     agrees(module, [a / np.sqrt(np.einsum("bii->bi", a))[:, :, None], b], 1e-9)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("n", "calls"), [(16, 0), (17, 1)])
 def test_small_ones_are_loops(n: int, calls: int) -> None:
     """No call of the library."""

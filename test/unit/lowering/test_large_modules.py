@@ -53,6 +53,7 @@ def test_twice_as_much_takes_twice_the_calls(shape: str) -> None:
     assert calls(SHAPES[shape](2 * count)) < 2.3 * calls(SHAPES[shape](count))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("shape", ["computations", "parameters", "wide_loop"])
 def test_no_function_grows_with_the_program(shape: str) -> None:
     def longest(count: int) -> int:

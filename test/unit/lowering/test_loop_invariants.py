@@ -86,6 +86,7 @@ def callers(text: str, opcode: str) -> set[str]:
         names |= more
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("body", ["body", "outer"])
 @pytest.mark.parametrize("work", [CALL, FUSION])
 def test_a_costly_reduce_leaves_all_loops(work: str, body: str) -> None:

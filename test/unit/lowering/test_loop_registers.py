@@ -174,11 +174,13 @@ def test_loops_of_scalars(seed: int) -> None:
     agrees(seed, debug=False)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("seed", range(10))
 def test_loops_of_scalars_inside_their_buffers(seed: int) -> None:
     agrees(seed, debug=True)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("most", "functions"), [(4096, 1), (8, 0)])
 def test_large_loops_stay_in_main(
     most: int, functions: int, monkeypatch: pytest.MonkeyPatch

@@ -95,6 +95,7 @@ def agree(module: ModuleOp, threads: int = 1) -> None:
         np.testing.assert_array_equal(have, want, str(kernel))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kind", ["counting", "radix", "merge"])
 @pytest.mark.parametrize(("lanes", "chunk"), [(0, 3), (4, 1)])
 def test_sorts(kind: str, lanes: int, chunk: int) -> None:
@@ -102,6 +103,7 @@ def test_sorts(kind: str, lanes: int, chunk: int) -> None:
         agree(scheduled(SORT.format(n=n, t=t), kind, lanes, chunk), threads=2)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kind", ["select", "collect", "order"])
 @pytest.mark.parametrize("lanes", [4, 16])
 def test_top_k(kind: str, lanes: int) -> None:
@@ -109,6 +111,7 @@ def test_top_k(kind: str, lanes: int) -> None:
         agree(scheduled(TOP_K.format(n=n, t=t), kind, lanes, 2))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("lanes", "chunk"), [(0, 5), (4, 4), (32, 64)])
 @pytest.mark.parametrize("algorithm", ["rng_three_fry", "rng_philox"])
 def test_random_bits(algorithm: str, lanes: int, chunk: int) -> None:
@@ -117,6 +120,7 @@ def test_random_bits(algorithm: str, lanes: int, chunk: int) -> None:
         agree(scheduled(text, "blocks", lanes, chunk), threads=2)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("lanes", [0, 4, 16])
 def test_select_and_scatter(lanes: int) -> None:
     agree(scheduled(POOL.format(n=11), "windows", lanes, 0))
@@ -134,6 +138,7 @@ structured.kernel @kernel(%x: !a, %z: !s) -> (!a, !s) {{
 }}"""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("reverse", ["", "reverse"])
 @pytest.mark.parametrize(
     ("dim", "kind", "lanes", "chunk"),
@@ -173,6 +178,7 @@ structured.kernel @kernel(%x: !a, %i: tensor<40xi32>, %u: !u) -> !a {{
 }}"""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("n", "kind", "lanes", "chunk"),
     [
@@ -198,6 +204,7 @@ def test_scatters(n: int, kind: str, lanes: int, chunk: int, target: str) -> Non
     agree(scheduled(text, kind, lanes, chunk), threads=2)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("kind", "lanes", "chunk", "reason"),
     [
@@ -233,6 +240,7 @@ TURNED = """structured.kernel @kernel(%x: tensor<6x8xf32>) -> (tensor<6x8xf32>, 
 }"""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("lanes", [0, 4])
 def test_maps_around(lanes: int) -> None:
     """Maps are computed where they are read, and written through where they permute; a result may be written twice."""
@@ -243,6 +251,7 @@ BEHIND = "  ^bb0(%a: tensor<f32>):\n    structured.yield %a"
 """The body of the map behind the sort."""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("lanes", [0, 4])
 def test_maps_behind_that_compute(lanes: int) -> None:
     """They are computed where the op writes."""

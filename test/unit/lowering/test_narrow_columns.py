@@ -53,6 +53,7 @@ def test_columns(
         agrees(variance(type_, outer, length, width), [x], tolerance=EPSILON[type_])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("type_", ["s32", "u8", "pred", "s64", "c64", "s4"])
 @pytest.mark.parametrize("width", [2, 3])
 def test_columns_of_other_types(type_: str, width: int) -> None:
@@ -68,6 +69,7 @@ def test_columns_of_other_types(type_: str, width: int) -> None:
     agrees(text, [x], tolerance=1e-5)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_high_columns_in_pieces(threads: int) -> None:
     x = draw(np.random.default_rng(0), "f32", (1, 70001, 3))

@@ -84,6 +84,7 @@ MOVES = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", MOVES)
 def test_moves(name: str) -> None:
     text = f"ENTRY e {{\n  {MOVES[name]}\n}}\n"

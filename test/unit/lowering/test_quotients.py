@@ -51,6 +51,7 @@ def test_the_short_way_is_taken() -> None:
     assert "@llvm.vector.reduce.or" in text
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kind", ["normal", "bits", "zeros", "half way"])
 def test_quotients(kind: str) -> None:
     executable = mlirhlo.compile(mlirhlo.parse(SHARES))
@@ -70,6 +71,7 @@ def test_quotients(kind: str) -> None:
         assert np.all(same | (np.isnan(found) & np.isnan(expected)))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "type_", ["s2", "u4", "s4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]
 )
@@ -101,6 +103,7 @@ def test_integers(type_: str) -> None:
         agrees(f"{shape} {opcode}({shape} x, {shape} y)", [x, y])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("divisor", "is_exact"), [("8", True), ("0.0625", True), ("10", False)])
 @pytest.mark.parametrize("type_", ["f32", "f64"])
 def test_by_powers_of_two_they_are_products(type_: str, divisor: str, is_exact: bool) -> None:

@@ -20,6 +20,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_sparse_products_are_refused_alike(name: str) -> None:
     text = f"ENTRY e {{\n  x = f32[1,2] parameter(0)\n  y = f32[2,2] parameter(1)\n  {PRODUCTS[name]}\n}}"

@@ -77,6 +77,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("body", "inside"),
     [
@@ -211,6 +212,7 @@ def sliced(starts: str) -> str:
     return f"  d = f32[2,33] dynamic-slice(a, {starts}), dynamic_slice_sizes={{2,33}}\n"
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "update",
     [
@@ -290,6 +292,7 @@ def test_an_update_of_a_parameter_copies_it() -> None:
         np.testing.assert_array_equal(before, arguments[0])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("after", "inside"),
     [

@@ -29,6 +29,7 @@ def test_subnormals_become_bf16() -> None:
     np.testing.assert_array_equal(actual.astype(np.float32), wanted.astype(np.float32))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("exponent", "mantissa"), [(10, 4), (5, 10), (3, 7), (2, 1)])
 def test_less_precise_f16(exponent: int, mantissa: int) -> None:
     x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
@@ -36,6 +37,7 @@ def test_less_precise_f16(exponent: int, mantissa: int) -> None:
     agree(f"f16[65536] reduce-precision(f16[65536] x), {options}", x)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("order", ["type=TOTALORDER", "order=TOTAL"])
 def test_total_order(order: str) -> None:
     x = np.array([np.nan, 0.0, -0.0, -np.nan, 1.0], np.float32)
@@ -60,6 +62,7 @@ ENTRY e { x = f32[5] parameter(0)
     agree(text, np.arange(5, dtype=np.float32))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "type_", ["s4", "u4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]
 )
@@ -78,6 +81,7 @@ def test_floats_saturate_into_integers(source: str, type_: str) -> None:
     agree(f"{type_}[{x.size}] convert({source}[{x.size}] x)", x)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("type_", "dtype"), [("c64", np.float32), ("c128", np.float64)])
 def test_quotients_of_special_complex_numbers(type_: str, dtype: type[np.floating]) -> None:
     """In c128, quotients below the least normal number round another way than in the interpreter."""

@@ -90,6 +90,7 @@ def _on(target: str) -> StageTexts:
         return stage_texts(parse_module(INSTRUCTIONS))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_xdsl_reads_what_processors_have(target: str) -> None:
@@ -100,6 +101,7 @@ def test_xdsl_reads_what_processors_have(target: str) -> None:
             assert fault_of_reader(texts, stage) == ""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.oracle
 @pytest.mark.parametrize("target", TARGETS)
 def test_mlir_reads_what_processors_have(target: str) -> None:

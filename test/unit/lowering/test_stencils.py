@@ -99,6 +99,7 @@ LAPLACE = """ENTRY e {{
 """
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("width", [17, 64, 70])
 def test_more_edges_than_regions_gather_nothing(width: int) -> None:
     """Edges of other dimensions are tests that are the same for all lanes."""

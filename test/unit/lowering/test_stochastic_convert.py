@@ -27,6 +27,7 @@ SPECIAL = [
 ]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("source", "target"),
     [

@@ -62,6 +62,7 @@ def strands_of(text: str) -> list[Strands | None]:
     return [step.strands for step in steps if isinstance(step, While)]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("debug", [False, True])
 def test_each_strand_has_memory_of_its_own(debug: bool) -> None:
     text = program(PRODUCT + UPDATE)
@@ -79,6 +80,7 @@ def test_each_strand_has_memory_of_its_own(debug: bool) -> None:
     assert 1 < strands.count <= 96
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("body", "said"), [(PRODUCT + UPDATE, ""), (PRODUCT + WHOLE, SAYS)], ids=["unsaid", "whole"]
 )

@@ -153,6 +153,7 @@ def _split(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_kernel_is_the_instruction(name: str) -> None:
     module = parse_module(program(INSTRUCTIONS[name]))
@@ -203,6 +204,7 @@ def test_layouts_of_parameters_and_roots() -> None:
     assert outcome.verdict == "equal"
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("instruction", "code"),
     [

@@ -28,6 +28,7 @@ from mlirhlo.interp.structured import run_kernel
 from mlirhlo.lowering.structured import optimize_kernel, to_structured
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_merged_kernel_is_the_instruction(name: str) -> None:
     module = parse_module(program(INSTRUCTIONS[name]))
@@ -56,6 +57,7 @@ def chain(step: str, length: int) -> KernelOp:
 STEPS = ("negate({1})", "add({1}, {2})", "multiply({1}, {1})", "reverse({1}), dimensions={{0,1}}")
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("step", STEPS)
 def test_chains_become_one_map(step: str) -> None:
     kernel = chain(step, 40)
@@ -69,6 +71,7 @@ def test_chains_become_one_map(step: str) -> None:
     assert sum(1 for _ in only.body.block.ops) <= 42
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("step", STEPS)
 def test_work_follows_the_length(step: str) -> None:
     def work(length: int) -> int:
@@ -137,6 +140,7 @@ def test_simplified_expressions_are_equal() -> None:
             assert low <= value <= high
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("one", "other"),
     [((6, 4), (2, 3, 4)), ((3, 8), (4, 6)), ((2, 3, 5), (30,)), ((1, 6, 1), (2, 3)), ((), (1, 1))],

@@ -19,6 +19,7 @@ def wrong(text: str, name: str, pipeline: str) -> list[structured_coverage.Outco
     return [o for o in outcomes if not (o.is_fine or o.verdict.startswith("not run"))]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("pipeline", ["cpu", "gpu"])
 def test_programs_of_the_repository(pipeline: str) -> None:

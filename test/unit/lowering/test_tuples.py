@@ -48,6 +48,7 @@ def leaves(value: object) -> list[np.ndarray]:
     return [np.asarray(value)]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_copies_of_tuples_hold_what_they_are_of(name: str) -> None:
     module = mlirhlo.parse(MODULE.format(rest=CASES[name]))

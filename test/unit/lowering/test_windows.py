@@ -62,6 +62,7 @@ def test_any_window(case: tuple[list[int], list[int], str], random: np.random.Ge
     agrees(text, [draw(np.random.default_rng(0), "s32", tuple(sizes))])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("width", [31, 32, 33, 34])
 @pytest.mark.parametrize("low", [0, 1, 2])
 def test_windows_of_lanes_at_the_edges(width: int, low: int) -> None:
@@ -74,6 +75,7 @@ def test_windows_of_lanes_at_the_edges(width: int, low: int) -> None:
     agrees(text, [draw(np.random.default_rng(0), "s32", (3, width))])
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "pooled",
     [

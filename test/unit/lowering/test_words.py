@@ -45,6 +45,7 @@ def _text(move: str, combine: str = UPDATE) -> str:
     return f"{combine}ENTRY e {{\n{PARAMETERS}  {move}\n}}\n"
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("move", MOVES.values(), ids=list(MOVES))
 def test_moves_go_as_words(move: str) -> None:
     module = mlirhlo.parse(_text(move))
@@ -57,6 +58,7 @@ def test_moves_go_as_words(move: str) -> None:
     assert found.tobytes() == np.asarray(module(*args)).tobytes()
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "text",
     [_text("ROOT r = c64[20,37] negate(x)"), _text(MOVES["scatter"], SUM)],

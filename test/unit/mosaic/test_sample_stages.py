@@ -125,6 +125,7 @@ def whole_dumps(folder: str) -> list[tuple[int, Path]]:
     return found
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("folder", DUMPS)
 def test_dumps_of_the_real_compiler_go_on(folder: str) -> None:
     name = DUMPS[folder]

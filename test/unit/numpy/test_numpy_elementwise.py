@@ -95,6 +95,7 @@ def both(name: str, *arguments: Any) -> list[Any]:
     return [function(*map(hnp.asarray, arguments)), jitted(*arguments)]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, ds in UNARY.items() for d in ds])
 def test_unary(name: str, dtype: str) -> None:
     x = values_of(dtype)
@@ -106,6 +107,7 @@ def test_unary(name: str, dtype: str) -> None:
         same(got, want, dtype, f"{name} {dtype}")
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, ds in BINARY.items() for d in ds])
 def test_binary(name: str, dtype: str) -> None:
     x = values_of(dtype)
@@ -130,6 +132,7 @@ def test_binary(name: str, dtype: str) -> None:
         same(got, want, dtype, f"{name} {dtype}")
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("dtype", REAL)
 def test_clip(dtype: str) -> None:
     x = values_of(dtype)
@@ -140,6 +143,7 @@ def test_clip(dtype: str) -> None:
     assert hnp.clip(hnp.asarray(np.array([0, 200], "uint8")), -5, 1000).tolist() == [0, 200]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", ["add", "multiply", "less", "equal", "where"])
 def test_promotion_is_numpys(name: str) -> None:
     """All pairs of types, mixed kinds included, and Python scalars on either side."""
@@ -180,6 +184,7 @@ COMPLEX_PLACES = [
 """On branch cuts and on both sides of them, near the singular points, and far out."""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "name",
     ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log2", "sin",
@@ -211,6 +216,7 @@ def same_parts(got: Any, want: Any, rtol: float = 1e-13) -> Any:
     return same(got.real, want.real) & same(got.imag, want.imag)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "name",
     ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "sqrt", "tan",

@@ -290,6 +290,7 @@ def test_a_traced_integer_indexes() -> None:
 FOLDS = ("sum", "prod", "all", "any", "max", "min", "mean", "std", "var", "count_nonzero")
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", FOLDS)
 @CASES
 @given(with_axes())

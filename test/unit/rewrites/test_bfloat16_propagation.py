@@ -86,6 +86,7 @@ def _narrowed(before: HloModule, after: HloModule) -> set[tuple[str, str]]:
     return {key for key, found in new.items() if key in old and old[key] != found}
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", CASES)
 def test_every_bit_stays(name: str) -> None:
     text = (
@@ -112,6 +113,7 @@ def test_every_bit_stays(name: str) -> None:
             assert (same | (np.isnan(a.astype(float)) & np.isnan(b.astype(float)))).all()
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "made",
     [
@@ -129,6 +131,7 @@ def test_what_does_not_round_once_stays(made: str) -> None:
     assert not Bfloat16PropagationPass().run(HloModule(module), Trace())
 
 
+@pytest.mark.one_case_in(2)
 @needs_shared
 @pytest.mark.parametrize("program", ["conv2d_zoo", "mlp_forward", "reduce_arg"])
 def test_what_xla_narrowed_is_narrowed(program: str) -> None:

@@ -31,6 +31,7 @@ def run(module: ModuleOp, passes: list[str], count: int) -> None:
             run_pipeline(copy, parse_pipeline(name))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", NESTS)
 def test_passes_on_programs_deeper_than_their_stack(form: str) -> None:

@@ -154,6 +154,7 @@ def expensive(module: HloModule) -> Counter[str]:
     )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @given(text=programs())
@@ -195,6 +196,7 @@ def merged(text: str, *, columns: bool = True) -> tuple[bool, bool]:
     return meets, MultiOutputFusionPass(columns=columns).run(module, Trace(remarks=[]))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [True, False])
 @pytest.mark.parametrize("pipeline", BEFORE_MERGING)
@@ -264,6 +266,7 @@ ENTRY e {{
 """
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("kind", sorted(OWN_PARTS))
 def test_what_a_fusion_writes_itself_meets_nobody(kind: str) -> None:
     assert merged(part_read(OWN_PARTS[kind])) == (False, False)

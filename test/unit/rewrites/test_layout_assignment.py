@@ -86,6 +86,7 @@ def test_without_the_pass_much_is_wrong() -> None:
     assert len(found) > 20
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("start", range(0, 80, 20))
 @pytest.mark.parametrize("target", ["any", "cpu"])
 def test_random_modules(start: int, target: str) -> None:
@@ -105,6 +106,7 @@ def test_random_modules(start: int, target: str) -> None:
     assert moved > 0  # less than with layouts drawn by lot
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["any", "cpu"])
 def test_what_is_settled_stays(target: str) -> None:

@@ -36,6 +36,7 @@ def test_ranks_give_the_bits_of_devices_of_one_process() -> None:
     assert sorted(done.stdout.splitlines()) == [f"rank {n}: 12 the same" for n in range(4)]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("what", "line"),
     [

@@ -52,6 +52,7 @@ def printed_like(text: str, path: Path) -> str:
     return print_kernel(module, form=form)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "path", printed_files(), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
@@ -60,6 +61,7 @@ def test_text_comes_back(path: Path) -> None:
     assert printed_like(text, path) == text
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("form", ["pretty", "generic"])
 def test_hand_written_ops_print_as_jaxlib_prints_them(form: Form) -> None:
     module = parse_kernel((SAMPLES / "ops" / "tpu_ops.input.mlir").read_text())
@@ -67,6 +69,7 @@ def test_hand_written_ops_print_as_jaxlib_prints_them(form: Form) -> None:
     assert print_kernel(module, form=form, keep_names=False) == wanted
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "path", sorted((SAMPLES / "stablehlo").glob("*.mlir")), ids=lambda p: p.stem
 )
@@ -94,6 +97,7 @@ def come_back(module: ModuleOp) -> None:
     assert print_kernel(again, form="generic") == generic
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("path", corpus_files(), ids=lambda path: path.parent.name)
 def test_bodies_of_the_corpus_come_back(path: Path) -> None:
     for body in bodies(path):

@@ -34,6 +34,7 @@ def compiled(body: str, element: str = "f32") -> Any:
     return mlirhlo.compile(module, platform="gpu", gpu="h100")
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("bodies", [ROUNDED, EXACT], ids=["rounded", "exact"])
 def test_instructions(bodies: dict[str, str]) -> None:
     for name, body in bodies.items():
@@ -41,6 +42,7 @@ def test_instructions(bodies: dict[str, str]) -> None:
         assert ("div.full" in ptx) == (bodies is ROUNDED), name
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("element", ["f32", "bf16", "f16"])
 def test_whole_numbers(element: str) -> None:
     """What divides without a rest does, and its floor is the quotient."""

@@ -69,6 +69,7 @@ def arrays() -> tuple[Any, Any]:
     return rng.integers(0, 8, (8, 4)).astype(np.float32), np.arange(4, dtype=np.float32)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("update", UPDATES)
 def test_loop_state(update: str) -> None:
     steps = run(loop(update), *arrays())
@@ -76,6 +77,7 @@ def test_loop_state(update: str) -> None:
     assert update not in FREE or not copies
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("sizes", [(64, 32), (16, 16), (33, 7)], ids=str)
 def test_broadcast_rows_are_added_in_place(sizes: tuple[int, int]) -> None:
     rows, columns = sizes
@@ -104,6 +106,7 @@ def test_trip_counts() -> None:
     assert any(isinstance(step, While) for step in run(open_end, *arrays()))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("root", "copies"),
     [

@@ -202,6 +202,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_kernel(case):
     module = mlirhlo.parse("HloModule m\n" + COMBINERS + case.module)
@@ -243,6 +244,7 @@ def test_kernel(case):
         assert conflicts == 0
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a100", "l40s", "b200", "rtx5090"])
 def test_kernels_of_other_devices(name):

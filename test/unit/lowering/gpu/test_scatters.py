@@ -59,6 +59,7 @@ PARALLEL = (1, 2, 3, 5, 1, 3, 10)
 """Updates that do not meet others."""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("text", "count"), list(zip(WINDOWS, PARALLEL, strict=True)))
 def test_updates_of_one_element_keep_their_order(text: str, count: int) -> None:
     line, shapes = text.rsplit(": ", 1)
@@ -114,6 +115,7 @@ ATOMIC = (
 )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("type_", "opcode", "instruction"), ATOMIC)
 def test_atomic_updates(type_: str, opcode: str, instruction: str) -> None:
     module = mlirhlo.parse(combining(type_, opcode, count=48, size=12))
@@ -135,6 +137,7 @@ def test_elements_beside_the_array_stay() -> None:
     assert not compiled.findings
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "flag", ["xla_gpu_deterministic_ops", "xla_gpu_exclude_nondeterministic_ops"]
 )
@@ -160,6 +163,7 @@ ROWS = (
 )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     ("element", "columns", "gpu", "code"),
     [

@@ -60,6 +60,7 @@ ENTRY e {{
     return f"{head}{tail}  ROOT r = {result} {combine}(y, w)\n}}\n"
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "seed", [*range(8), *(pytest.param(n, marks=pytest.mark.slow) for n in range(8, 60))]
 )
@@ -73,6 +74,7 @@ def test_random(seed):
     assert not list(map(str, run.findings))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "kernel", list(gpu_traffic.neighbourhoods()), ids=lambda k: f"{k.kind} {k.shape}"
 )

@@ -96,6 +96,7 @@ def stages_of(text: str) -> dict[str, ModuleOp]:
     return {"gpu": program, "nvvm": nvvm}
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_stages_verify_and_read_back(name: str) -> None:
     for module in stages_of(PROGRAMS[name]).values():
@@ -113,6 +114,7 @@ IN_ORDER = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_host_follows_control_flow(name: str) -> None:
     text = render_module(stages_of(PROGRAMS[name])["gpu"]).decode()
@@ -121,6 +123,7 @@ def test_the_host_follows_control_flow(name: str) -> None:
         at = text.index(word, at) + 1
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["loop", "switch", "others"])  # ops of matrix units are ours
 def test_mlir_reads_both_stages(name: str) -> None:

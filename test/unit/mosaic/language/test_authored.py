@@ -21,6 +21,7 @@ def arrays(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple | list) else [value]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_as_numpy_says(name: str) -> None:
     case = ALL[name]
@@ -51,6 +52,7 @@ def test_there_are_enough() -> None:
     }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", sorted(ALL)[::6])
 def test_every_form_is_read_back(name: str) -> None:
     check_roundtrip(ALL[name].call.lower(*ALL[name].inputs).module, name)
@@ -60,6 +62,7 @@ def ring() -> Any:
     return kernels.ring_all_gather.lower(np.zeros((8, 128), np.float32), mesh={"x": 4})
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.oracle
 @pytest.mark.slow
 @pytest.mark.parametrize("generation", ["v4", "v5e", "v5p", "v6e", "tpu7x"])

@@ -42,6 +42,7 @@ def close(got: Any, want: Any) -> None:
             np.testing.assert_allclose(*wide, rtol=limit, atol=limit)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "name",
     [n if n in QUICK else pytest.param(n, marks=REST) for n in sorted(ALL)],
@@ -84,6 +85,7 @@ def test_a_block_of_an_operand_is_the_kernels_own() -> None:
     assert np.array_equal(x, np.ones_like(x))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("semantics", [("parallel", "arbitrary"), ("parallel", "parallel"), None])
 def test_blocks_follow_their_dimensions_of_the_grid(semantics: Any) -> None:
     """A result's block that stays while an inner dimension goes on, with sums kept in it and in scratch."""
@@ -122,6 +124,7 @@ def test_products_round_their_operands_where_the_simulator_does() -> None:
     np.testing.assert_allclose(rounded, kernel(*case.inputs, options=rounds), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int32, np.uint8])
 @pytest.mark.parametrize(
     ("index_map", "is_first", "needs_none"),
@@ -183,6 +186,7 @@ def test_arrays_are_rounded_in_front_of_the_grid() -> None:
     assert [part.count("stablehlo.convert") for part in (front, rounds, inside)] == [2, 1, 1]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
 def test_what_is_multiplied_often_is_laid_out_in_pairs(dtype: Any) -> None:
@@ -205,6 +209,7 @@ def test_what_is_multiplied_often_is_laid_out_in_pairs(dtype: Any) -> None:
         np.testing.assert_allclose(found, want, rtol=0.02, atol=0.02)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("last", "branches"), [(3, 1), (2, 2), (9, 2)])
 def test_what_the_first_and_last_round_do_alone_stands_around_the_loop(
     last: int, branches: int
@@ -314,6 +319,7 @@ BODIES = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", BODIES)
 def test_operations_as_the_simulator_has_them(name: str) -> None:
     module = parse_kernel(STORE.replace("BODY", LOAD + BODIES[name]))

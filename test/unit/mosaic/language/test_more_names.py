@@ -200,6 +200,7 @@ def _arrays(results: Any) -> list[np.ndarray]:
     return [np.asarray(one) for one in listed]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("platform", ["interpreter", "cpu"])
 @pytest.mark.parametrize("name", CASES)
 def test_values(name: str, platform: str) -> None:

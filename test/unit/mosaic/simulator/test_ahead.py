@@ -28,6 +28,7 @@ def expected(grid: tuple[int, ...], chosen: Any, writes: Any, buffers: int) -> l
     return seen
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("platform", ["interpreter", "cpu"])
 @pytest.mark.parametrize("seed", range(6))
 def test_as_the_pipeline_reads(seed: int, platform: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -85,6 +86,7 @@ def test_what_index_maps_do_not_read_may_change(caplog: pytest.LogCaptureFixture
     assert not caplog.records
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("fixed", "platform"), list(product((0, 1), ("interpreter", "cpu"))))
 def test_a_block_that_no_dimension_of_the_grid_chooses(fixed: int, platform: str) -> None:
     """One buffer: the block is looked for in each step."""

@@ -49,6 +49,7 @@ def there_and_back(text: str, *, runs: bool) -> None:
     assert [a.tobytes() for a in wanted] == [a.tobytes() for a in got]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("text", [pytest.param(t, id=n) for n, t in repository_texts()])
 def test_dumps_of_the_repository(text: str) -> None:
     there_and_back(text, runs=len(text) < LARGEST)

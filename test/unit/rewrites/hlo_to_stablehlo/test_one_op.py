@@ -31,6 +31,7 @@ def flat(value: Any) -> list[np.ndarray]:
     return [np.asarray(value)]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", LINES)
 def test_same_bits(name: str) -> None:
     """Through the text of both dialects, with XLA's simplifications off."""
@@ -59,6 +60,7 @@ MARKED = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", MARKED)
 def test_marked_instructions_come_back(name: str) -> None:
     """What StableHLO has no op for is the same instruction again."""

@@ -165,7 +165,7 @@ class Executable:
         if machine.device_count > 1 and machine.device_count == launched():
             ranks = mpi.ranks()
             number = ranks.rank if len(per_device) > 1 else 0
-            return ranks.gather(self.run_rank(machine, per_device[number]))
+            return cast("list[Any]", ranks.gather(self.run_rank(machine, per_device[number])))
         descriptor = self.descriptor
         if descriptor is None or not device_threads.are_there():
             return machine.run_devices(
@@ -216,7 +216,7 @@ class Executable:
         if not self._plan.sites:
             return None
         device_threads, _ = _several()
-        return device_threads.Worlds(self._plan.sites, replicas, partitions)
+        return cast("Worlds", device_threads.Worlds(self._plan.sites, replicas, partitions))
 
     @property
     def layouts(self) -> tuple[tuple[int, ...], ...]:

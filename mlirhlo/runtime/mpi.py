@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -135,7 +135,7 @@ class Ranks:
         began, peers = time.monotonic(), [n for n in range(self.count) if n != self.rank]
         what = f"{why} {_listed(peers)}"
         with self.watched(lambda: (what, peers, time.monotonic() - began)):
-            return self.world.allgather(value)
+            return cast("list[Any]", self.world.allgather(value))
 
     @contextmanager
     def watched(self, wait: Callable[[], Wait | None]) -> Generator[None]:

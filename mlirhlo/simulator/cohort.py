@@ -41,7 +41,7 @@ class Cohort:
         self.blocks: NDArray[np.int64] = blocks
         self.threads = launch.threads
         self.block_lanes: int = -(-launch.threads // WARP) * WARP
-        self.count = len(blocks) * self.block_lanes
+        self.count: int = len(blocks) * self.block_lanes
         lanes = np.arange(self.count)
         self.block_of: NDArray[np.intp] = lanes // self.block_lanes
         self.thread_of: NDArray[np.intp] = lanes % self.block_lanes

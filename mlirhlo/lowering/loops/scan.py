@@ -238,9 +238,10 @@ class _Scan:
             following: list[Sequence[Value]] = []
             for start, state in zip(starts, _like(states, loop.carried), strict=True):
                 here = [*start[:d], Coordinate(index), *start[d + 1 :]]
-                outputs, state = self.step(places, self.read(self.op.inputs, here, places), state)
+                inputs = self.read(self.op.inputs, here, places)
+                outputs, after = self.step(places, inputs, state)
                 self.write(0, here, outputs, places)
-                following.append(state)
+                following.append(after)
             loop.carry(*_flat(following))
         for start, state in zip(starts, _like(states, cast(Loop, loop).results), strict=True):
             self.write(self.split, [*start[:d], *start[d + 1 :]], state, places)

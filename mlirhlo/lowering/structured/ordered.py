@@ -116,7 +116,7 @@ def _elements(
     computation = kernel.computations[name]
     values: dict[SSAValue, Sequence[SSAValue]] = {}
     for inner in computation.instructions:
-        operands = [values[value][0] for value in inner.inputs]
+        operands: Sequence[SSAValue] = [values[value][0] for value in inner.inputs]
         if isinstance(inner, ParameterOp):
             operands = [arguments[inner.parameter_number]]
         elif isinstance(inner, GetTupleElementOp):

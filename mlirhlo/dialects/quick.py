@@ -55,6 +55,20 @@ def create_op(
     Nothing is checked, and properties with a default are absent unless given.
     """
     op = _new(cls)
+    fill_op(op, operands, result_types, properties, regions, successors, attributes)
+    return op
+
+
+def fill_op(
+    op: Operation,
+    operands: Sequence[SSAValue] = (),
+    result_types: Sequence[Attribute] = (),
+    properties: dict[str, Attribute] | None = None,
+    regions: Sequence[Region] = (),
+    successors: Sequence[Block] = (),
+    attributes: dict[str, Attribute] | None = None,
+) -> None:
+    """What `create_op` does, to the empty object of an op: for constructors."""
     if len(result_types) == 1:
         result = _new(OpResult)
         (result._type,) = result_types
@@ -101,7 +115,6 @@ def create_op(
     op.regions = tuple(regions)
     for region in regions:
         region.parent = op
-    return op
 
 
 def _use(op: Operation, index: int, used: Block) -> Use:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -28,7 +28,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR
 from mlirhlo.dialects.hlo.ops.base import Instruction
-from mlirhlo.dialects.interned import integers64
+from mlirhlo.dialects.interned import integers32, integers64
+from mlirhlo.dialects.quick import fill_op
 
 ULP = "structured.ulp"
 """An attribute of quotients of floats in bodies: units in the last place that they may be off; 1/2 without it."""
@@ -38,6 +39,19 @@ class StructuredOp(IRDLOperation):
     """An op of a kernel: tensors in, tensors out, no side effect."""
 
     __hash__ = object.__hash__
+
+    def fill(
+        self,
+        operands: Sequence[Sequence[SSAValue]],
+        types: Sequence[Attribute],
+        properties: Mapping[str, Attribute | None],
+        regions: Sequence[Region] = (),
+    ) -> None:
+        """What xDSL's constructor does, without its checks; `operands` by the fields that hold them."""
+        kept = {key: value for key, value in properties.items() if value is not None}
+        if len(operands) > 1:
+            kept["operandSegmentSizes"] = integers32(*map(len, operands))
+        fill_op(self, [value for part in operands for value in part], types, kept, regions)
 
 
 def check_tensor(type_: Attribute) -> TensorType[Attribute]:

@@ -31,6 +31,8 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.element_types import PRED
+from mlirhlo.dialects.interned import UNIT
+from mlirhlo.dialects.quick import operands_of
 from mlirhlo.dialects.structured.base import (
     StructuredOp,
     check_body,
@@ -199,21 +201,21 @@ class ScatterOp(_Indexed):
         unique_indices: bool = False,
         indices_are_sorted: bool = False,
     ) -> None:
-        super().__init__(
-            operands=[targets, indices, updates],
-            result_types=[[target.type for target in targets]],
-            properties={
+        self.fill(
+            [targets, indices, updates],
+            [target.type for target in targets],
+            {
                 **_indexed_properties(maps, dimensions, limits, offsets),
-                "unique_indices": UnitAttr() if unique_indices else None,
-                "indices_are_sorted": UnitAttr() if indices_are_sorted else None,
+                "unique_indices": UNIT if unique_indices else None,
+                "indices_are_sorted": UNIT if indices_are_sorted else None,
             },
-            regions=[combiner],
+            [combiner],
         )
 
     @property
     def space(self) -> tuple[int, ...]:
         """Sizes of the iteration space."""
-        return sizes_of(self.updates[0])
+        return sizes_of(operands_of(self)[-1])
 
     def verify_(self) -> None:
         """Targets, updates, maps and combiner fit each other."""

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     base,
@@ -32,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp
+from mlirhlo.dialects.quick import fill_op, region_of
 from mlirhlo.dialects.structured.base import StructuredOp, check_tensor
 
 
@@ -56,10 +57,11 @@ class KernelOp(IRDLOperation):
         """`block` ends in `structured.return` already."""
         ending = cast(ReturnOp, block.last_op)
         type_ = FunctionType.from_lists(list(block.arg_types), [v.type for v in ending.operands])
-        super().__init__(
+        fill_op(
+            self,
             properties={"sym_name": string(name), "function_type": type_},
+            regions=[region_of(block)],
             attributes=dict(attributes or {}),
-            regions=[Region(block)],
         )
 
     @property
@@ -134,7 +136,7 @@ class ReturnOp(IRDLOperation):
     traits = traits_def(IsTerminator(), HasParent(KernelOp))
 
     def __init__(self, values: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[values])
+        fill_op(self, values)
 
 
 @irdl_op_definition
@@ -149,7 +151,7 @@ class YieldOp(IRDLOperation):
     traits = traits_def(IsTerminator())
 
     def __init__(self, values: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[values])
+        fill_op(self, values)
 
 
 @irdl_op_definition

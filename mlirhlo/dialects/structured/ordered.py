@@ -23,6 +23,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.element_types import PRED
+from mlirhlo.dialects.interned import UNIT, integer64
 from mlirhlo.dialects.structured.base import (
     StructuredOp,
     check_body,
@@ -78,15 +79,15 @@ class ScanOp(StructuredOp):
         reverse: bool = False,
         associative: bool = False,
     ) -> None:
-        super().__init__(
-            operands=[inputs, inits],
-            result_types=[types],
-            properties={
-                "dimension": IntegerAttr(dimension, i64),
-                "reverse": UnitAttr() if reverse else None,
-                "associative": UnitAttr() if associative else None,
+        self.fill(
+            [inputs, inits],
+            types,
+            {
+                "dimension": integer64(dimension),
+                "reverse": UNIT if reverse else None,
+                "associative": UNIT if associative else None,
             },
-            regions=[body],
+            [body],
         )
 
     @property
@@ -136,14 +137,11 @@ class SortOp(StructuredOp):
     def __init__(
         self, inputs: Sequence[SSAValue], dimension: int, comparator: Region, *, stable: bool
     ) -> None:
-        super().__init__(
-            operands=[inputs],
-            result_types=[[value.type for value in inputs]],
-            properties={
-                "dimension": IntegerAttr(dimension, i64),
-                "stable": UnitAttr() if stable else None,
-            },
-            regions=[comparator],
+        self.fill(
+            [inputs],
+            [value.type for value in inputs],
+            {"dimension": integer64(dimension), "stable": UNIT if stable else None},
+            [comparator],
         )
 
     @property

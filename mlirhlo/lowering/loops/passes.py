@@ -7,6 +7,7 @@ it writes that value on every op that takes it.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,13 +32,7 @@ class _LoopPass(ModulePass):
 
     def run(self, kernel: KernelOp) -> None:
         """Sets the schedules of one kernel."""
-        for op in kernel.block.ops:
-            lowering = lowering_of(op)
-            if lowering is not None:
-                old = read_schedule(op, LoopSchedule)
-                new = self.scheduled(op, lowering, old)
-                if new is not None and new != old:
-                    op.attributes[SCHEDULE] = new.attribute()
+        _run([self], kernel)
 
     @abstractmethod
     def scheduled(
@@ -121,18 +116,30 @@ class CpuParallelizePass(_LoopPass):
         return replace(old, chunk=self.chunk or lowering.chunk(op, old))
 
 
+def _run(passes: Sequence[_LoopPass], kernel: KernelOp) -> None:
+    """Runs passes on a kernel: a schedule is read once and written once."""
+    for op in kernel.block.ops:
+        lowering = lowering_of(op)
+        if lowering is not None:
+            old = new = read_schedule(op, LoopSchedule)
+            for pass_ in passes:
+                new = pass_.scheduled(op, lowering, new)
+            if new is not None and new != old:
+                op.attributes[SCHEDULE] = new.attribute()
+
+
 LOOP_PASSES: tuple[type[_LoopPass], ...] = (
     CpuChooseAlgorithmPass,
     CpuVectorizePass,
     CpuParallelizePass,
 )
 """In the order in which they run."""
+_DEFAULTS = [pass_() for pass_ in LOOP_PASSES]
 
 
 def schedule_loops(kernel: KernelOp) -> None:
     """Runs the passes on a kernel."""
-    for pass_ in LOOP_PASSES:
-        pass_().run(kernel)
+    _run(_DEFAULTS, kernel)
 
 
 def schedule_all(module: ModuleOp) -> None:

@@ -24,13 +24,7 @@ class AnySchedule:
 
     def attribute(self) -> DictionaryAttr:
         """As it stands on an op."""
-        return DictionaryAttr(
-            {
-                field.name: _written(value)
-                for field in fields(self)
-                if (value := getattr(self, field.name)) != field.default
-            }
-        )
+        return _attribute(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +70,17 @@ class Schedule(AnySchedule):
 
 
 @lru_cache(1 << 10)
+def _attribute(schedule: AnySchedule) -> DictionaryAttr:
+    return DictionaryAttr(
+        {
+            field.name: _written(value)
+            for field in fields(schedule)
+            if (value := getattr(schedule, field.name)) != field.default
+        }
+    )
+
+
+@lru_cache(1 << 10)
 def _written(value: str | int | tuple[int, ...]) -> Attribute:
     if isinstance(value, str):
         return StringAttr(value)
@@ -102,6 +107,15 @@ def element_of(value: SSAValue) -> PrimitiveType:
     return BY_MLIR[cast(Any, value.type).element_type]
 
 
+@lru_cache(maxsize=16)
+def _field_names(cls: type[AnySchedule]) -> tuple[frozenset[str], frozenset[str]]:
+    """Of all fields, and of those without a default."""
+    every = fields(cls)
+    return frozenset(f.name for f in every), frozenset(
+        f.name for f in every if f.default is MISSING
+    )
+
+
 ScheduleT = TypeVar("ScheduleT", bound=AnySchedule)
 
 
@@ -118,12 +132,11 @@ def read_schedule(op: Operation, cls: type[ScheduleT]) -> ScheduleT | None:
     attribute = op.attributes.get(SCHEDULE)
     if attribute is None:
         return None
-    known = {field.name for field in fields(cls)}
-    required = {field.name for field in fields(cls) if field.default is MISSING}
+    known, required = _field_names(cls)
     entries: Mapping[str, Attribute] = (
         attribute.data if isinstance(attribute, DictionaryAttr) else {}
     )
-    if not required <= set(entries) <= known:
+    if not required <= entries.keys() <= known:
         raise error("HLO0806", f"`{attribute}` on `{op.name}` is not a schedule")
     values: dict[str, Any] = {}
     for key, value in entries.items():

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    NoneAttr,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
@@ -32,6 +33,8 @@ _MOST = 1 << 14
 
 UNIT = UnitAttr()
 """Present."""
+NONE = NoneAttr()
+"""Absent: of an encoding, a layout, a memory space."""
 
 
 @functools.lru_cache(_MOST)

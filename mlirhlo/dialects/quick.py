@@ -12,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    FileLineColLoc,
+    FunctionType,
+    IntAttr,
+    ModuleOp,
+    StringAttr,
+)
 from xdsl.ir import (
     Attribute,
     Block,
@@ -27,6 +35,7 @@ from xdsl.ir import (
 from xdsl.irdl import IRDLOperation
 
 OpT = TypeVar("OpT", bound=Operation)
+AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 MAX_REGION_DEPTH = 80
 """Deepest nesting of regions that is read, made or written; xDSL and passes recurse over them."""
@@ -131,27 +140,55 @@ def _use(op: Operation, index: int, used: Block) -> Use:
 
 
 def file_location(file: StringAttr, line: IntAttr, column: IntAttr) -> FileLineColLoc:
-    """A point in a file, without xDSL's checks of its parts."""
-    location = _new(FileLineColLoc)
-    fields: Any = location.__dict__
-    fields["filename"], fields["line"], fields["column"] = file, line, column
-    return location
+    """A point in a file."""
+    return unchecked(FileLineColLoc, filename=file, line=line, column=column)
+
+
+def function_type(inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> FunctionType:
+    """The type of a function."""
+    return unchecked(FunctionType, inputs=array_of(inputs), outputs=array_of(outputs))
+
+
+def sizes_attribute(sizes: Sequence[int]) -> ArrayAttr[IntAttr]:
+    """The sizes of a tensor or memref."""
+    return array_of([unchecked(IntAttr, data=size) for size in sizes])
+
+
+def array_of(items: Sequence[Attribute]) -> ArrayAttr[Any]:
+    """An array of attributes."""
+    return unchecked(ArrayAttr, data=tuple(items))
+
+
+def unchecked(cls: type[AttributeT], **fields: Any) -> AttributeT:
+    """An attribute with these fields, without xDSL's checks of them."""
+    attribute = _new(cls)
+    values: Any = attribute.__dict__
+    values.update(fields)
+    return attribute
 
 
 def new_block(types: Sequence[Attribute] = ()) -> Block:
     """A detached, empty block with arguments of these types."""
     block = _new(Block)
     block._first_op = block._last_op = None
-    arguments: list[BlockArgument] = []
-    for index, type_ in enumerate(types):
-        argument = _new(BlockArgument)
-        argument._type = type_
-        argument.block = block
-        argument.index = index
-        argument.location = UNKNOWN_LOC
-        arguments.append(argument)
-    block._args = tuple(arguments)
+    block._args = tuple([_argument(block, n, type_) for n, type_ in enumerate(types)])
     return block
+
+
+def add_argument(block: Block, type_: Attribute) -> BlockArgument:
+    """A new argument, the last of a block."""
+    argument = _argument(block, len(block._args), type_)
+    block._args = (*block._args, argument)
+    return argument
+
+
+def _argument(block: Block, index: int, type_: Attribute) -> BlockArgument:
+    argument = _new(BlockArgument)
+    argument._type = type_
+    argument.block = block
+    argument.index = index
+    argument.location = UNKNOWN_LOC
+    return argument
 
 
 def add_block(region: Region, block: Block) -> None:

@@ -12,8 +12,9 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 
 def physical_dimensions(shape: ArrayShape) -> tuple[int, ...]:
     """Dimensions in the order of memory, most major first."""
-    order = physical_order(shape)
-    return tuple(shape.dimensions[d] for d in order)
+    if shape.layout is None:
+        return shape.dimensions
+    return tuple([shape.dimensions[d] for d in physical_order(shape)])
 
 
 def physical_order(shape: ArrayShape) -> tuple[int, ...]:

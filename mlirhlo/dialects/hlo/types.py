@@ -28,6 +28,8 @@ from mlirhlo.dialects.hlo.shapes import (
     parse_shape,
 )
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
+from mlirhlo.dialects.interned import NONE
+from mlirhlo.dialects.quick import sizes_attribute, unchecked
 
 if TYPE_CHECKING:
     from xdsl.parser import AttrParser
@@ -117,7 +119,7 @@ def _new_type(shape: Shape) -> Attribute:
     match shape:
         case ArrayShape():
             assert shape.element_type.mlir is not None
-            encoding: Attribute = NoneAttr()
+            encoding: Attribute = NONE
             if shape.is_dynamic or shape.layout not in (None, default_layout(shape.rank)):
                 text = shape.to_string().removeprefix(shape.element_type.name)
                 encoding = LayoutAttr(text)
@@ -125,7 +127,12 @@ def _new_type(shape: Shape) -> Attribute:
                 DYNAMIC_INDEX if shape.is_dynamic_dimension(dim) else size
                 for dim, size in enumerate(shape.dimensions)
             ]
-            return TensorType(shape.element_type.mlir, sizes, encoding)
+            return unchecked(
+                TensorType,
+                shape=sizes_attribute(sizes),
+                element_type=shape.element_type.mlir,
+                encoding=encoding,
+            )
         case TupleShape():
             types = cast("list[TypeAttribute]", [type_of(e) for e in shape.elements])
             return TupleType(ArrayAttr(types))

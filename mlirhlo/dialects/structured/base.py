@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 from mlirhlo.dialects.hlo.element_types import BY_MLIR
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.interned import integers32, integers64
-from mlirhlo.dialects.quick import fill_op
+from mlirhlo.dialects.quick import array_of, fill_op, unchecked
 
 ULP = "structured.ulp"
 """An attribute of quotients of floats in bodies: units in the last place that they may be off; 1/2 without it."""
@@ -40,7 +40,7 @@ class StructuredOp(IRDLOperation):
 
     __hash__ = object.__hash__
 
-    def fill(
+    def fill_fields(
         self,
         operands: Sequence[Sequence[SSAValue]],
         types: Sequence[Attribute],
@@ -94,7 +94,7 @@ def maps_of(attribute: Attribute) -> tuple[AffineMap, ...]:
 
 def maps_attribute(maps: Iterable[AffineMap]) -> ArrayAttr[AffineMapAttr]:
     """The attribute that holds `maps`."""
-    return ArrayAttr([AffineMapAttr(m) for m in maps])
+    return array_of([unchecked(AffineMapAttr, data=m) for m in maps])
 
 
 def ints_attribute(numbers: Iterable[int]) -> DenseArrayBase[Any]:

@@ -201,7 +201,7 @@ class ScatterOp(_Indexed):
         unique_indices: bool = False,
         indices_are_sorted: bool = False,
     ) -> None:
-        self.fill(
+        self.fill_fields(
             [targets, indices, updates],
             [target.type for target in targets],
             {

@@ -32,7 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp
-from mlirhlo.dialects.quick import fill_op, region_of
+from mlirhlo.dialects.quick import fill_op, function_type, operands_of, region_of
 from mlirhlo.dialects.structured.base import StructuredOp, check_tensor
 
 
@@ -56,7 +56,8 @@ class KernelOp(IRDLOperation):
     ) -> None:
         """`block` ends in `structured.return` already."""
         ending = cast(ReturnOp, block.last_op)
-        type_ = FunctionType.from_lists(list(block.arg_types), [v.type for v in ending.operands])
+        inputs = [argument.type for argument in block.args]
+        type_ = function_type(inputs, [v.type for v in operands_of(ending)])
         fill_op(
             self,
             properties={"sym_name": string(name), "function_type": type_},

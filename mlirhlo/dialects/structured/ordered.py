@@ -79,7 +79,7 @@ class ScanOp(StructuredOp):
         reverse: bool = False,
         associative: bool = False,
     ) -> None:
-        self.fill(
+        self.fill_fields(
             [inputs, inits],
             types,
             {
@@ -137,7 +137,7 @@ class SortOp(StructuredOp):
     def __init__(
         self, inputs: Sequence[SSAValue], dimension: int, comparator: Region, *, stable: bool
     ) -> None:
-        self.fill(
+        self.fill_fields(
             [inputs],
             [value.type for value in inputs],
             {"dimension": integer64(dimension), "stable": UNIT if stable else None},

@@ -10,7 +10,6 @@ from typing import Any, cast
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    FunctionType,
     MemRefType,
     i8,
 )
@@ -25,7 +24,7 @@ from mlirhlo.dialects.interned import (
     string,
     symbol_ref,
 )
-from mlirhlo.dialects.quick import append, create_op, new_block, prepend, region_of
+from mlirhlo.dialects.quick import append, create_op, function_type, new_block, prepend, region_of
 from mlirhlo.lowering.builder.memory import MemoryBuilder
 from mlirhlo.lowering.builder.types import (
     IN_PLACE,
@@ -93,7 +92,7 @@ class FunctionBuilder(MemoryBuilder):
         types = [a.type for a in self._body.args]
         properties: dict[str, Attribute] = {
             "sym_name": string(self.name),
-            "function_type": FunctionType.from_lists(types, self._results),
+            "function_type": function_type(types, self._results),
         }
         if not self._public:
             properties["sym_visibility"] = string("private")

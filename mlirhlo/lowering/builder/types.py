@@ -16,6 +16,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirhlo.dialects.interned import NONE
+from mlirhlo.dialects.quick import sizes_attribute, unchecked
+
 NOALIAS = "llvm.noalias"
 WORK = "mlirhlo.work"
 """Attribute of parallel loops: estimated nanoseconds of all rounds."""
@@ -65,7 +68,13 @@ def _vector_of(element: Attribute, lanes: int) -> VectorType[Any]:
 @functools.lru_cache(_MOST)
 def memref_of(element: Attribute, *sizes: int) -> MemRefType[Any]:
     """`memref<sizes x element>`, one object for each."""
-    return MemRefType(element, sizes)
+    return unchecked(
+        MemRefType,
+        shape=sizes_attribute(sizes),
+        element_type=element,
+        layout=NONE,
+        memory_space=NONE,
+    )
 
 
 @functools.lru_cache(maxsize=1024)

@@ -30,8 +30,8 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.dialects.quick import create_op, region_of
+from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import add_argument, create_op, new_block, region_of
 from mlirhlo.dialects.structured import KernelOp, MapOp, ReturnOp, StructuredOp, identity_map
 from mlirhlo.dialects.structured.base import maps_attribute
 from mlirhlo.dialects.structured.index_maps import simplified_map
@@ -147,12 +147,7 @@ def _maps(
 
 def tensor(element: PrimitiveType, sizes: Sequence[int]) -> TensorType[Attribute]:
     """The type of a row-major array."""
-    return _tensor(element, tuple(sizes))
-
-
-@lru_cache(1 << 12)
-def _tensor(element: PrimitiveType, sizes: tuple[int, ...]) -> TensorType[Attribute]:
-    return TensorType(cast(Attribute, element.mlir), sizes)
+    return cast("TensorType[Attribute]", type_of(ArrayShape(element, tuple(sizes))))
 
 
 def element_of(value: SSAValue) -> PrimitiveType:
@@ -163,6 +158,8 @@ def element_of(value: SSAValue) -> PrimitiveType:
 def logical(shape: ArrayShape) -> list[AffineExpr]:
     """Index along each logical dimension, for an iteration space with the dimensions in memory order."""
     indices: list[AffineExpr] = [AffineExpr.constant(0)] * shape.rank
+    if shape.layout is None:
+        return list(identity_map(shape.rank).results)
     for position, dim in enumerate(physical_order(shape)):
         indices[dim] = AffineExpr.dimension(position)
     return indices
@@ -178,7 +175,7 @@ class Kernel:
 
     def __init__(self, computations: Computations) -> None:
         self.computations = computations
-        self.block = Block()
+        self.block = new_block()
         self.values: dict[SSAValue, Values] = {}
         """What each HLO value is in the kernel."""
         self._converters = converters()
@@ -192,7 +189,7 @@ class Kernel:
         """New arguments for the arrays of an operand."""
         found: list[SSAValue] = []
         for part in parts_of(shape_of(operand.type)):
-            found.append(self.block.insert_arg(tensor_of(part), len(self.block.args)))
+            found.append(add_argument(self.block, tensor_of(part)))
             owner = operand.owner
             set_name(found[-1], owner.instruction_name if isinstance(owner, Instruction) else None)
         return tuple(found)
@@ -359,7 +356,7 @@ class Kernel:
                 type_ = cast("TensorType[Attribute]", value.type)
                 value = self.map(type_, [value], [identity_map(len(sizes)).results], body)
             returned.append(value)
-        self.block.add_op(ReturnOp(returned))
+        build.append(self.block, ReturnOp(returned))
 
 
 def _needed(computation: ComputationOp) -> list[Instruction]:

@@ -4,17 +4,37 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import arith, cf, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, f32, i32, i64
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    FileLineColLoc,
+    FunctionType,
+    IndexType,
+    IntAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f32,
+    i32,
+    i64,
+)
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from mlirhlo.dialects.hlo.element_types import F32
+from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.dialects.quick import (
+    add_argument,
     add_block,
     append,
     create_op,
     detach,
     erase,
+    file_location,
+    function_type,
     insert_before,
     jumps_to,
     module_of,
@@ -26,6 +46,9 @@ from mlirhlo.dialects.quick import (
     readers_of,
     region_of,
 )
+from mlirhlo.dialects.structured import ScanOp, identity_map
+from mlirhlo.dialects.structured.base import StructuredOp, maps_attribute
+from mlirhlo.lowering.builder.types import memref_of
 
 
 def fields(op: Operation | Block | BlockArgument | Region) -> dict[str, object]:
@@ -238,3 +261,53 @@ def test_traits_are_verified_each_time() -> None:
     ModuleOp([inside])
     with pytest.raises(VerifyException, match="expects parent op"):
         inside.verify()
+
+
+@pytest.mark.parametrize(
+    ("quick", "slow"),
+    [
+        (function_type([f32, i32], [f32]), FunctionType.from_lists([f32, i32], [f32])),
+        (function_type([], []), FunctionType.from_lists([], [])),
+        (memref_of(f32, 3, 4), MemRefType(f32, [3, 4])),
+        (memref_of(f32), MemRefType(f32, [])),
+        (type_of(ArrayShape(F32, (3, 4))), TensorType(f32, [3, 4])),
+        (maps_attribute([identity_map(2)]), ArrayAttr([AffineMapAttr(identity_map(2))])),
+        (
+            file_location(StringAttr("f"), IntAttr(1), IntAttr(2)),
+            FileLineColLoc(StringAttr("f"), IntAttr(1), IntAttr(2)),
+        ),
+    ],
+)
+def test_attributes_are_those_of_xdsl(quick: Attribute, slow: Attribute) -> None:
+    quick.verify()
+    assert quick == slow
+    assert hash(quick) == hash(slow)
+    assert str(quick) == str(slow)
+    assert set(vars(quick)) - {"_hlo_shape"} == set(vars(slow))
+
+
+def test_an_argument_more() -> None:
+    quick, slow = new_block([f32]), Block(arg_types=[f32])
+    added, expected = add_argument(quick, i32), slow.insert_arg(i32, 1)
+    assert quick.args[1] is added
+    assert list(quick.arg_types) == list(slow.arg_types)
+    assert set(fields(added)) == set(fields(expected))
+    assert (added.index, added.block) == (1, quick)
+
+
+def test_constructors_of_structured_ops_are_those_of_xdsl() -> None:
+    array, state = AnyOp.create(
+        result_types=[TensorType(f32, [3, 4]), TensorType(f32, [3])]
+    ).results
+    types = [array.type, state.type]
+    quick = ScanOp([array], [state], 1, types, Region(Block()), reverse=True)
+    slow = ScanOp.__new__(ScanOp)
+    super(StructuredOp, slow).__init__(
+        operands=[[array], [state]],
+        result_types=[types],
+        properties={"dimension": quick.dimension, "reverse": quick.reverse, "associative": None},
+        regions=[Region(Block())],
+    )
+    assert set(fields(quick)) == set(fields(slow))
+    assert shape(quick) == shape(slow)
+    assert quick.body.parent is quick

@@ -177,21 +177,14 @@ def emitted_format(options: OutputFlags, default: str) -> str:
         return "pbtxt"
     if options.emit is not None:
         return options.emit
+    from mlirhlo.formats.files import check_ending
+
     name = options.output.removesuffix(".gz")
     for ending in ("mlir", "mlirbc", "pbtxt", "pb", "json", "hlo"):
         if name.endswith(f".{ending}"):
             return ending
-    for ending in _GRAPHS:
-        if name.endswith(f".{ending}"):
-            raise usage_error(
-                f"'{options.output}': a module is not written as {ending}",
-                help=f"hlo-view FILE -o {options.output} draws it",
-            )
+    check_ending(name)
     return default
-
-
-_GRAPHS = ("html", "dot", "gv", "svg", "png", "pdf")
-"""Endings of names of pictures and pages, which `hlo-view` writes."""
 
 
 def render(module: ModuleOp, format: str, options: OutputFlags, text: PrintOptions) -> bytes:

@@ -53,6 +53,30 @@ def _is_written_in_place(path: str) -> bool:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Writes bytes to a file, whole or not at all. Raises `HloError` HLO0503."""
+    """Writes bytes to a file, whole or not at all. Raises `HloError` as `check_ending` and HLO0503."""
+    check_ending(path, data)
     with whole_file(path) as file:
         file.write(data)
+
+
+def check_ending(path: str, data: bytes = b"") -> None:
+    """Raises `HloError` HLO0502 where a name promises a picture or a page that the bytes are not."""
+    ending = os.path.splitext(path)[1].removeprefix(".").lower()
+    starts = _STARTS.get(ending)
+    if starts is not None and not data.lstrip().startswith(starts):
+        raise error(
+            "HLO0502",
+            f"'{path}': what this command writes is not {ending}",
+            help=f"hlo-view FILE -o {path} draws a module",
+        )
+
+
+_STARTS: dict[str, tuple[bytes, ...]] = {
+    "html": (b"<",),
+    "dot": (b"digraph", b"graph", b"//"),
+    "gv": (b"digraph", b"graph", b"//"),
+    "svg": (b"<",),
+    "png": (b"\x89PNG",),
+    "pdf": (b"%PDF",),
+}
+"""How files of pictures and pages begin, by the endings of their names."""

@@ -189,7 +189,7 @@ def box(ref: MemRef, starts: Sequence[Any], sizes: Sequence[int]) -> tuple[slice
         if at < 0 or at + size > ref.shape[dim]:
             named = "a reference" if ref.memory is None else ref.memory.name
             raise fault(
-                f"elements {at} to {at + size} of dimension {dim} are asked for, which has "
+                f"elements {at} to {at + size - 1} of dimension {dim} are asked for, which has "
                 f"{ref.shape[dim]} ({named}, of shape {list(ref.shape)})",
                 help="bound the index, or mask the load or store",
             )

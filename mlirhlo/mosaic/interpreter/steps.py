@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product, tee, zip_longest
+from itertools import tee, zip_longest
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -82,9 +82,7 @@ class Launch:
         scalars = tuple(self.refs[: self.prefetches])
         # Double buffering chooses blocks a step ahead, which shows where the body changes what they depend on.
         ahead = [block for block in self.blocks if block.window.is_ahead]
-        grid, following = tee(self._grid())
-        next(following, None)
-        for step, after in zip_longest(grid, following):
+        for step, after in self._grid():
             self._turn(core.step, step)
             core.step = step
             core.poison.clear()
@@ -118,16 +116,17 @@ class Launch:
         """
         core, pipeline = self.core, Pipeline(time, self.blocks)
         scalars = tuple(self.refs[: self.prefetches])
-        steps = [tuple(np.int32(at) for at in step) for step in self._grid()]
-        for number, indices in enumerate(steps):
-            core.step = time.step = tuple(int(at) for at in indices)
+        for step, after in self._grid():
+            core.step = time.step = step
+            indices = tuple(map(np.int32, step))
             pipeline.begin(core, (*indices, *scalars))
-            if number + 1 < len(steps):
-                pipeline.fetch(core, (*steps[number + 1], *scalars))
+            if after is not None:
+                pipeline.fetch(core, (*map(np.int32, after), *scalars))
             self.body(core, (*indices, *self.refs))
         pipeline.finish(core)
 
-    def _grid(self) -> Iterator[tuple[int, ...]]:
+    def _grid(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...] | None]]:
+        """The steps, each with the one that follows, if any."""
         core = self.core
         cores = 1 if core.world is None else core.world.cores
         share = share_of(core.bounds, self.semantics, core.number, cores)
@@ -140,4 +139,17 @@ class Launch:
                 if word == "arbitrary":
                     break
                 orders[dim] = Random(seed + dim).sample(orders[dim], len(orders[dim]))
-        return product(*orders)
+        grid, following = tee(_product(orders))
+        next(following, None)
+        return zip_longest(grid, following)
+
+
+def _product(orders: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """`itertools.product` that keeps ranges as they are: a grid may have billions of steps."""
+    if not orders:
+        yield ()
+        return
+    *outer, last = orders
+    for before in _product(outer):
+        for index in last:
+            yield (*before, index)

@@ -88,12 +88,17 @@ def scalar(value: ArrayLike, what: str = "an index") -> Value:
 
 
 def parts_of(
-    index: Any, sizes: Sequence[int], hidden: Sequence[bool], *, is_view: bool = False
+    index: Any,
+    sizes: Sequence[int],
+    hidden: Sequence[bool],
+    *,
+    is_view: bool = False,
+    name: str | None = None,
 ) -> list[Part]:
     """One part for each dimension of the memory. Hidden ones have size one and are not indexed.
 
     `is_view`: sizes may be known when the kernel runs. Raises `HloError` HLO0724 for indices that the
-    shape has not.
+    shape has not, with the name of the memory.
     """
     items: list[Any] = list(index) if isinstance(index, tuple) else [index]
     rank = sum(not is_hidden for is_hidden in hidden)
@@ -103,12 +108,14 @@ def parts_of(
     given = len(items) - len(dots)
     if given > rank:
         shape = [n for n, h in zip(sizes, hidden, strict=True) if not h]
-        raise bad_index(f"{given} indices for a reference of shape {shape}")
+        raise bad_index(f"{given} indices for {name or 'a reference'} of shape {shape}")
     at = dots[0] if dots else len(items)
     items[at : at + len(dots)] = [slice(None)] * (rank - given)
-    rest = iter(items)
+    rest, of = iter(items), f" of {name}" if name else ""
     parts = [
-        Part(0, 1, is_dropped=True) if is_hidden else _part(next(rest), size, dim)
+        Part(0, 1, is_dropped=True)
+        if is_hidden
+        else _part(next(rest), size, f"dimension {dim}{of}")
         for dim, (size, is_hidden) in enumerate(zip(sizes, hidden, strict=True))
     ]
     if not is_view and any(part.count is not None for part in parts):
@@ -119,10 +126,10 @@ def parts_of(
     return parts
 
 
-def _part(item: Any, size: int, dim: int) -> Part:
+def _part(item: Any, size: int, where: str) -> Part:
     if size < 0:
         raise bad_index(
-            f"dimension {dim} has a size known when the kernel runs", "index what this is a part of"
+            f"{where} has a size known when the kernel runs", "index what this is a part of"
         )
     if isinstance(item, slice):
         if any(isinstance(end, Value) for end in (item.start, item.stop, item.step)):
@@ -133,12 +140,12 @@ def _part(item: Any, size: int, dim: int) -> Part:
         start, stop, step = item.indices(size)
         count = max(0, -(-(stop - start) // step)) if step > 0 else 0
         if not count:
-            raise bad_index(f"{item} of dimension {dim}, of size {size}, has no elements")
+            raise bad_index(f"{item} of {where}, of size {size}, has no elements")
         if item.stop is not None and item.stop > size:
-            raise bad_index(f"{item} leaves dimension {dim}, which has {size} elements")
+            raise bad_index(f"{item} leaves {where}, which has {size} elements")
         return Part(start, count, step)
     if isinstance(item, Slice):
-        return _dynamic(item, size, dim)
+        return _dynamic(item, size, where)
     if isinstance(item, Value):
         return Part(scalar(item), 1, is_dropped=True)
     if item is None:
@@ -147,23 +154,23 @@ def _part(item: Any, size: int, dim: int) -> Part:
         raise bad_index("a reference cannot be indexed by an array", "loop over its elements")
     number = as_index(item)
     if not -size <= number < size:
-        raise bad_index(f"index {number} of dimension {dim}, which has {size} elements")
+        raise bad_index(f"index {number} of {where}, which has {size} elements")
     return Part(number % size, 1, is_dropped=True)
 
 
-def _dynamic(item: Slice, size: int, dim: int) -> Part:
+def _dynamic(item: Slice, size: int, where: str) -> Part:
     if isinstance(item.size, Value):
         start = scalar(item.start) if isinstance(item.start, Value) else as_index(item.start)
         return Part(start, -1, count=item.size)
     last = (item.size - 1) * item.stride
     if isinstance(item.start, Value):
         if last >= size:
-            raise bad_index(f"{last + 1} elements of dimension {dim}, which has {size}")
+            raise bad_index(f"{last + 1} elements of {where}, which has {size}")
         return Part(scalar(item.start), item.size, item.stride)
     start = as_index(item.start)
     if start < 0 or start + last >= size:
         raise bad_index(
-            f"elements {start} to {start + last} of dimension {dim}, which has {size} elements",
+            f"elements {start} to {start + last} of {where}, which has {size} elements",
             "bound the index, or make the block larger",
         )
     return Part(start, item.size, item.stride)

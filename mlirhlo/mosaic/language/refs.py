@@ -184,7 +184,7 @@ class _At:
 
     def __getitem__(self, index: Any) -> Ref:
         ref = self._ref
-        parts = parts_of(index, ref.sizes, ref.hidden, is_view=True)
+        parts = parts_of(index, ref.sizes, ref.hidden, is_view=True, name=ref.ssa.name_hint)
         if any(part.stride != 1 for part in parts):
             raise bad_index("a view has no steps", "load with pl.ds(start, size, stride)")
         sizes = tuple(part.size for part in parts)
@@ -223,7 +223,7 @@ def _data(ref: Ref, what: str) -> None:
 def load(ref: Ref, index: Any) -> Value:
     """The elements at an index; all numbers give a scalar."""
     _data(ref, "read")
-    parts = parts_of(index, ref.sizes, ref.hidden)
+    parts = parts_of(index, ref.sizes, ref.hidden, name=ref.ssa.name_hint)
     shape = tuple(part.size for part in parts if not part.is_dropped)
     if ref.space == "smem":
         return _load_scalar(ref, parts, shape)
@@ -257,7 +257,7 @@ def store(
 ) -> None:
     """Writes elements at an index, where the mask holds; `add` adds to those there."""
     _data(ref, "written")
-    parts = parts_of(index, ref.sizes, ref.hidden)
+    parts = parts_of(index, ref.sizes, ref.hidden, name=ref.ssa.name_hint)
     shape = tuple(part.size for part in parts if not part.is_dropped)
     x = as_value(value, ref.dtype if is_number(value) else None)
     if x.dtype != ref.dtype:

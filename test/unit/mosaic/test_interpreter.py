@@ -321,7 +321,7 @@ def test_loads_stay_inside() -> None:
     )
     problem = failure(lambda: k.run([], [((8, 128), F32)]))
     assert problem.code == "HLO0702"
-    assert "elements 6 to 10 of dimension 0" in str(problem)
+    assert "elements 6 to 9 of dimension 0" in str(problem)
 
 
 def test_promises_are_kept() -> None:

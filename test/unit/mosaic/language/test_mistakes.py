@@ -69,6 +69,37 @@ def test_it_is_told_at_the_line(name: str) -> None:
     assert found.place.file == __file__
 
 
+OUTSIDE = {
+    "a slice": lambda ref: ref[pl.ds(8, 8)],
+    "python's slice": lambda ref: ref[4:9],
+    "a row": lambda ref: ref[8],
+    "a column": lambda ref: ref[0, 256],
+    "too many": lambda ref: ref[0, 0, 0],
+    "a view": lambda ref: ref.at[pl.ds(8, 8)],
+    "nothing": lambda ref: ref[4:4],
+}
+
+
+@pytest.mark.parametrize("part", OUTSIDE)
+def test_an_index_outside_names_the_reference(part: str) -> None:
+    def leaves(x_ref: Any, o_ref: Any) -> None:
+        OUTSIDE[part](x_ref)
+
+    with pytest.raises(HloError, match=r"HLO0724.* x_ref"):
+        call(leaves)
+
+
+@pytest.mark.parametrize("timeline", [False, True])
+@pytest.mark.parametrize("steps", [10**9, np.array(2**31 - 1, np.int32)])
+def test_a_grid_of_billions_ends_at_the_end_of_the_array(steps: Any, timeline: bool) -> None:
+    held = pl.kernel_call(add, X, grid=(steps,), in_specs=[rows()], out_specs=rows())
+    bounds = () if isinstance(steps, int) else (steps,)
+    lowered = held.lower(X)
+    with pytest.raises(HloError) as caught:
+        lowered.timeline(*bounds, X) if timeline else lowered(*bounds, X)
+    assert caught.value.code == "HLO0732"
+
+
 @pytest.mark.parametrize(
     ("name", "said"), [("dot", "mosaic.numpy"), ("VMEM", "mosaic.tpu"), ("BlokSpec", "'BlockSpec'")]
 )

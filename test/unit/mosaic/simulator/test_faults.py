@@ -221,7 +221,7 @@ def test_a_load_that_leaves_its_reference() -> None:
 
     error = fault(body, X)
     check(error, body, "HLO0702", "load")
-    assert "elements 32 to 40 of dimension 0" in str(error)
+    assert "elements 32 to 39 of dimension 0" in str(error)
 
 
 def test_a_block_outside_of_its_array() -> None:

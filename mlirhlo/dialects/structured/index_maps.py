@@ -35,6 +35,8 @@ class _Sum:
 
 def simplified(expr: AffineExpr, sizes: Sequence[int]) -> AffineExpr:
     """The canonical form of an expression over dimensions of these sizes; equal for all that is found equal."""
+    if isinstance(expr, AffineConstantExpr):
+        return expr
     if isinstance(expr, AffineDimExpr) and sizes[expr.position] > 1:
         return expr
     return _expression(_sum_of(expr, sizes))

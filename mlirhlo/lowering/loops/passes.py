@@ -66,8 +66,10 @@ class CpuChooseAlgorithmPass(_LoopPass):
             return old
         kind = kind or (old.kind if old is not None else lowering.kind(op))
         capacity = lowering.capacity(op, kind)
-        old = old or LoopSchedule(kind)
-        return replace(old, kind=kind, capacity=capacity and (self.capacity or capacity))
+        capacity = capacity and (self.capacity or capacity)
+        if old is None:
+            return LoopSchedule(kind, capacity=capacity)
+        return replace(old, kind=kind, capacity=capacity)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, TensorType
@@ -57,6 +57,7 @@ def converts(*opcodes: str) -> Callable[[Converter], Converter]:
     return register
 
 
+@cache
 def converters() -> Mapping[str, Converter]:
     """All of them, by opcode."""
     from mlirhlo.lowering.structured import (

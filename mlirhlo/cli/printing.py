@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlirhlo.cli.options import flag
 from mlirhlo.cli.report import usage_error
+from mlirhlo.formats.files import check_ending, write_file
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -177,8 +178,6 @@ def emitted_format(options: OutputFlags, default: str) -> str:
         return "pbtxt"
     if options.emit is not None:
         return options.emit
-    from mlirhlo.formats.files import check_ending
-
     name = options.output.removesuffix(".gz")
     for ending in ("mlir", "mlirbc", "pbtxt", "pb", "json", "hlo"):
         if name.endswith(f".{ending}"):
@@ -206,8 +205,6 @@ def render(module: ModuleOp, format: str, options: OutputFlags, text: PrintOptio
 def deliver(data: bytes, options: OutputFlags) -> None:
     """Writes the result to the file asked for, gzip by its name, or to standard output."""
     if options.output != "-":
-        from mlirhlo.formats import write_file
-
         if options.output.endswith(".gz"):
             import gzip
 

@@ -28,6 +28,7 @@ from mlirhlo.dialects.hlo.shapes import (
     leaves,
     subshape,
 )
+from mlirhlo.dialects.hlo.table import HANDS_ON
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.simplify.tuple_parts import insert_before, replace_parts, set_operand
@@ -44,8 +45,8 @@ class DefaultLayoutsPass(HloPass):
 
     Front ends write some layouts that mean nothing. The entry's parameters and result keep theirs, and
     so do operands and results of custom calls: copies stand between, but for results that are transposed last.
-    Left alone: scheduled modules
-    and those with bitcasts, whose layouts a compiler has chosen.
+    Scheduled modules and those with bitcasts, whose layouts a compiler has chosen, keep theirs; only `add-dependency`,
+    `domain` and `opt-barrier` of an array in another layout than their own read a copy of it.
     """
 
     name = "default-layouts"
@@ -53,8 +54,10 @@ class DefaultLayoutsPass(HloPass):
     def run(self, module: HloModule, trace: Trace) -> bool:
         """Changes the types; whether any was another."""
         del trace
-        if module.is_scheduled or not has_layouts(module) or module.candidates(BitcastOp):
+        if not has_layouts(module):
             return False
+        if module.is_scheduled or module.candidates(BitcastOp):
+            return _copy_what_is_handed_on(module)
         before = _written(module)
         result = module.program_layout.result
         for computation in module.computations:
@@ -64,6 +67,20 @@ class DefaultLayoutsPass(HloPass):
                 _give(computation, _with_layouts(result, computation.root.shape))
         # Results that are transposed last may have been given back what they had.
         return _written(module) != before
+
+
+def _copy_what_is_handed_on(module: HloModule) -> bool:
+    """Copies arrays whose layout is not that of the instruction that hands them on; whether there were any."""
+    changed = False
+    for op in tuple(module.instructions):
+        if op.opcode.name in HANDS_ON and isinstance(op.shape, ArrayShape):
+            shape = op.input_shapes[0]
+            if isinstance(shape, ArrayShape) and shape.layout != op.shape.layout:
+                op.operands[0] = _moved(
+                    op.inputs[0], type_of(shape.with_layout(op.shape.layout)), op
+                )
+                changed = True
+    return changed
 
 
 def has_layouts(module: HloModule) -> bool:

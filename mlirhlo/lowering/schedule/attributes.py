@@ -132,7 +132,7 @@ def read_schedule(op: Operation, cls: type[ScheduleT]) -> ScheduleT | None:
     attribute = op.attributes.get(SCHEDULE)
     if attribute is None:
         return None
-    known, required = _field_names(cls)
+    known, required = _field_names(cast("Any", cls))
     entries: Mapping[str, Attribute] = (
         attribute.data if isinstance(attribute, DictionaryAttr) else {}
     )

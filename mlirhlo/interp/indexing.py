@@ -80,7 +80,7 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp, program: Program) -> Run:
 
 @prepares("gather")
 def gather(op: GatherOp, program: Program) -> Run:
-    """Slices of the operand at the places the indices name; places are clamped into the array.
+    """Slices of the operand at the indices, which are clamped into the array.
 
     A dimension that is read whole is as large as the operand's part in use. Of others as much is read as the slice
     sizes say, if need be of what is not in use.
@@ -182,7 +182,7 @@ def _along(size: int, dim: int, rank: int) -> Array:
 
 @prepares("scatter")
 def scatter(op: ScatterOp, program: Program) -> Run:
-    """Inputs with updates combined in at the places the indices name.
+    """Inputs with updates combined in at the indices.
 
     A window that does not lie inside the input as a whole is left out. Updates of one place
     combine in row-major order of the updates.

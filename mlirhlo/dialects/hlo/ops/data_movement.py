@@ -62,7 +62,7 @@ class DynamicUpdateSliceOp(Instruction):
 
 @instruction("gather")
 class GatherOp(Unary):
-    """Slices of the operand at the places the indices name."""
+    """Slices of the operand at the indices."""
 
     offset_dims = ints_property()
     collapsed_slice_dims = ints_property()
@@ -121,7 +121,7 @@ class ReverseOp(Unary):
 
 @instruction("scatter")
 class ScatterOp(Instruction):
-    """Inputs with updates combined in at the places the indices name."""
+    """Inputs with updates combined in at the indices."""
 
     update_window_dims = ints_property()
     inserted_window_dims = ints_property()
@@ -148,7 +148,7 @@ class SetDimensionSizeOp(Unary):
 
 @instruction("shuffle")
 class ShuffleOp(Instruction):
-    """Elements moved along dimensions, by a rotation or to places that are told."""
+    """Elements moved along dimensions, by a rotation or a permutation."""
 
     dimensions = ints_property()
     mode = value_property(RawText)

@@ -105,7 +105,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         movement=Movement.GATHER,
         indices=AFTER_FIRST,
         work="gather",
-        summary="slices of the operand at the places the indices name",
+        summary="slices of the operand at the indices",
     ),
     Opcode(
         "get-dimension-size",
@@ -171,7 +171,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
         memory=Memory.CHOSEN,
         calls=Calls.ELEMENTS,
         layouts=Layouts.ALIKE,
-        summary="inputs with updates combined in at the places the indices name",
+        summary="inputs with updates combined in at the indices",
     ),
     Opcode(
         "set-dimension-size",
@@ -195,7 +195,7 @@ DATA_MOVEMENT_ROWS: tuple[Opcode, ...] = (
             spec("indices", k.LITERAL, newer=True),
         ),
         newer=True,
-        summary="elements moved along dimensions, by a rotation or to places that are told",
+        summary="elements moved along dimensions, by a rotation or a permutation",
     ),
     Opcode(
         "slice",

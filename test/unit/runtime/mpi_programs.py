@@ -56,7 +56,8 @@ def bits_of_virtual_devices(seed: int, count: int) -> None:
                 for x, y in zip(flat(want), flat(got), strict=True):
                     assert x.tobytes() == y.tobytes(), text
         same += 1
-    print(f"rank {ranks().rank}: {same} the same")
+    # One write a line: with Python's output unbuffered, a line and its end would be two, and ranks mix.
+    sys.stdout.write(f"rank {ranks().rank}: {same} the same\n")
 
 
 @functools.cache

@@ -101,18 +101,18 @@ def test_random_numbers_have_their_distribution() -> None:
 @pytest.mark.parametrize("platform", ["interpreter", "cpu"])
 def test_blocks_of_random_numbers_are_the_same_however_they_are_cut(platform: str) -> None:
     found: list[Any] = []
-    for block in ((32, 256), (16, 128), (8, 256)):
+    for block in ((16, 128), (8, 256)):
 
         def kernel(key_ref: Any, o_ref: Any, block: Any = block) -> None:
-            sizes = {"block_size": block, "tile_size": (8, 128), "total_size": (32, 256)}
+            sizes = {"block_size": block, "tile_size": (8, 128), "total_size": (16, 256)}
             o_ref[...] = pltpu.sample_block(
                 random.uniform, key_ref, **sizes, minval=1.0, maxval=3.0
             )
 
         call = pl.kernel_call(
             kernel,
-            pl.ShapeDtypeStruct((32, 256), np.float32),
-            grid=(32 // block[0], 256 // block[1]),
+            pl.ShapeDtypeStruct((16, 256), np.float32),
+            grid=(16 // block[0], 256 // block[1]),
             in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)],
             out_specs=pl.BlockSpec(block, lambda i, j: (i, j)),
             platform=platform,
@@ -120,7 +120,7 @@ def test_blocks_of_random_numbers_are_the_same_however_they_are_cut(platform: st
         found.append(call(pltpu.to_pallas_key(np.array([0, 7], np.uint32))))
     for other in found[1:]:
         np.testing.assert_array_equal(other, found[0])
-    assert len(np.unique(found[0])) > 8000
+    assert len(np.unique(found[0])) > 4000
     assert 1 <= found[0].min() < found[0].max() < 3
 
 

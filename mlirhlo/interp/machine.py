@@ -181,8 +181,14 @@ class Machine:
             self._fail(problem)
             raise
         if self._failure is not None:
-            raise self._failure
+            raise self._take_failure()
         return results
+
+    def _take_failure(self) -> BaseException:
+        """The error, which nothing here refers to any longer: its traceback refers to this machine."""
+        failure, self._failure = self._failure, None
+        assert failure is not None
+        return failure
 
     def must_run_all(self, module: HloModule) -> bool:
         """Whether a run of `module` asked for from outside needs all devices, since they meet."""
@@ -230,13 +236,17 @@ class Machine:
             while not wait.is_over():
                 if self._deadlock is not None:
                     # The first to wake reports it, with the place of its instruction.
-                    problem, self._deadlock = self._deadlock, None
-                    raise problem
+                    raise self._take_deadlock()
                 if self._failure is not None:
                     raise Stopped
                 self._changed.wait()
         finally:
             self._waits.pop(device, None)
+
+    def _take_deadlock(self) -> HloError:
+        deadlock, self._deadlock = self._deadlock, None
+        assert deadlock is not None
+        return deadlock
 
     def _check_progress(self, device: int | None = None) -> None:
         stuck = self._running if device is None else self._running | {device}

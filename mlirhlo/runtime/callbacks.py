@@ -166,7 +166,13 @@ class Running:
             if world.is_ended and self._problem is None and kind is None:
                 raise Stopped
         if self._problem is not None:
-            raise self._problem
+            raise self._take_problem()
+
+    def _take_problem(self) -> BaseException:
+        """The error, which nothing here refers to any longer: its traceback refers to this run."""
+        problem, self._problem = self._problem, None
+        assert problem is not None
+        return problem
 
     def call(self, number: int, pointers: Any) -> int:
         """Runs a site; 1 when it, or one before it, has failed."""

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -85,6 +87,34 @@ def test_an_error_on_one_device_stops_all() -> None:
         machine.run_devices(lambda r, p: machine.exchange(p, "k", (0, 1, 2), p, "x"))
         == [[0, 1, 2]] * 3
     )
+
+
+def _fails(replica: int, partition: int) -> None:
+    raise ValueError("broken")
+
+
+def _waits_for_ever(machine: Machine) -> Callable[[int, int], object]:
+    return lambda r, p: machine.exchange(p, ("all-reduce", p), (0, 1), p, "all-reduce %r")
+
+
+@pytest.mark.parametrize("kind", ["one device", "several devices", "deadlock"])
+def test_an_error_is_gone_once_it_is_handled(kind: str) -> None:
+    """What the error's traceback refers to must not wait for a collection of cycles."""
+    machine = Machine(1, 1 if kind == "one device" else 2)
+    program = _waits_for_ever(machine) if kind == "deadlock" else _fails
+
+    def run() -> None:
+        with pytest.raises((ValueError, HloError)):
+            machine.run_devices(program)
+
+    run()
+    gc.collect()
+    gc.disable()
+    try:
+        run()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_one_device_alone_cannot_meet_others() -> None:

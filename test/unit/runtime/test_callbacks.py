@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
+import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,6 +119,29 @@ ENTRY e {
   ROOT r = (s32[], f32[<=8]) tuple(size, y)
 }
 """
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_an_error_is_gone_once_it_is_handled(doubled: object, devices: int) -> None:
+    """What the error's traceback refers to must not wait for a collection of cycles."""
+    locals_: list[weakref.ref[object]] = []
+
+    def fail(op: object, inputs: object, frame: object) -> np.ndarray[Any, Any]:
+        value = np.ones(3)
+        locals_.append(weakref.ref(value))
+        raise ValueError("no value")
+
+    register_custom_call("test.doubled", fail)
+    executable, x = compiled(CALL), np.ones((2, 3), "f4")
+    machine = Machine(1, devices)
+    gc.disable()
+    try:
+        with contextlib.suppress(HloError):
+            machine.run_devices(lambda r, p: executable.run_on(machine, r, p, [x]))
+        assert locals_
+        assert not any(value() is not None for value in locals_)
+    finally:
+        gc.enable()
 
 
 def test_dynamic_sizes_go_through_loops_as_numbers() -> None:

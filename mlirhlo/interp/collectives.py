@@ -178,6 +178,8 @@ def misfit_of(op: Instruction, count: int) -> Exception | None:
         if len(op.inputs) == count:
             return None
         return error("HLO0354", f"{name}: {len(op.inputs)} operands for a group of {count} devices")
+    if base == "ragged-all-to-all":
+        return _uneven(name, cast(ArrayShape, op.input_shapes[3]).element_count, count)
     for have, want in zip(op.input_shapes, shapes, strict=False):
         if not isinstance(have, ArrayShape) or not isinstance(want, ArrayShape):
             continue
@@ -195,6 +197,13 @@ def misfit_of(op: Instruction, count: int) -> Exception | None:
         if tuple(sizes) != want.dimensions:
             return _unlike(name, sizes, want)
     return None
+
+
+def _uneven(name: str, slices: int, count: int) -> Exception | None:
+    """The error where a ragged all-to-all has not as many slices for each device as for the others."""
+    if not slices % count:
+        return None
+    return error("HLO0354", f"{name}: {slices} slices for a group of {count} devices")
 
 
 def _unlike(name: str, sizes: Sequence[int], shape: ArrayShape) -> Exception:
@@ -389,12 +398,10 @@ def ragged_all_to_all(op: RaggedAllToAllOp, program: Program) -> Run:
         for value in values:
             source: Array = value[0]
             input_offsets, send_sizes, output_offsets = (np.ravel(part) for part in value[2:5])
-            updates, rest = divmod(len(send_sizes), len(values))
-            if rest:
-                raise error(
-                    "HLO0354",
-                    f"{meeting.name}: {len(send_sizes)} slices for a group of {len(values)} devices",
-                )
+            problem = _uneven(meeting.name, len(send_sizes), len(values))
+            if problem is not None:
+                raise problem
+            updates = len(send_sizes) // len(values)
             for k in range(position * updates, (position + 1) * updates):
                 size, start, end = int(send_sizes[k]), int(input_offsets[k]), int(output_offsets[k])
                 if (

@@ -9,9 +9,12 @@ from __future__ import annotations
 WORD = 8
 """Bytes of every field."""
 
-WORLD, STATE, REPLICA, PARTITION, ACTIVE = range(5)
+WORLD, STATE, REPLICA, PARTITION, ACTIVE, FAULT = range(6)
 """Of a context: the world's address; the collective in which the device waits, as its number and 1, 0 when in none;
-its coordinates; whether the device runs, where no Python does (`runtime/device_threads_ir.py`)."""
+its coordinates; whether the device runs, where no Python does (`runtime/device_threads_ir.py`); the number and 1 of
+the collective whose operands do not fit, 0 where all do."""
+ENDED = 0
+"""Of a world: not 0 once it has ended."""
 HEAD = 8
 """Words in front of the records."""
 

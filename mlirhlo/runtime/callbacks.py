@@ -164,7 +164,7 @@ class Running:
                 world.end()
             self.callbacks.leave(world)
             if world.is_ended and self._problem is None and kind is None:
-                raise Stopped
+                raise world.take_fault() or Stopped
         if self._problem is not None:
             raise self._take_problem()
 

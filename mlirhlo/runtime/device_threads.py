@@ -39,8 +39,7 @@ class Worlds:
     """The worlds of a module's collectives, for runs without Python; `address` is that of their list."""
 
     def __init__(self, sites: Sequence[Site], replicas: int, partitions: int) -> None:
-        self.problem: HloError | None = None
-        """Why devices could not go on, the last time."""
+        self._deadlock: HloError | None = None
         self._sites = sites
         self._sizes = replicas, partitions
         self._list = ctypes.c_int64(0)
@@ -59,6 +58,12 @@ class Worlds:
         threads().put(self.address, ctypes.addressof(item))
         _watch(self)
 
+    @property
+    def problem(self) -> HloError | None:
+        """Why devices could not go on, the last time."""
+        faults = (world.take_fault() for world, _ in list(self._kept))
+        return next((fault for fault in faults if fault is not None), self._deadlock)
+
     def look(self) -> None:
         """Ends the runs that cannot go on, and warns of those that wait for long."""
         for world, _ in list(self._kept):
@@ -67,7 +72,7 @@ class Worlds:
                 continue
             if running <= waits.keys():
                 stuck = {device: waits[device] for device in running}
-                self.problem = world.machine.stuck(stuck).at(world.place(min(running)))
+                self._deadlock = world.machine.stuck(stuck).at(world.place(min(running)))
                 world.end()
             else:
                 world.tell()
@@ -166,8 +171,9 @@ def run_devices(
             worlds.add()
     if status == NO_MEMORY:
         raise MemoryError
-    if status == code.ENDED and worlds is not None and worlds.problem is not None:
-        raise worlds.problem
+    problem = worlds.problem if status == code.ENDED and worlds is not None else None
+    if problem is not None:
+        raise problem
     if status != DONE:
         raise KeyboardInterrupt
 

@@ -18,8 +18,8 @@ from mlirhlo.lowering import meeting_words as words
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 from mlirhlo.lowering.llvm_text import print_llvm
 
-ENDED, SPINS = range(2)
-"""Words of a world: not 0 once it has ended; rounds that a device spins before it sleeps."""
+ENDED, SPINS = words.ENDED, 1
+"""Words of a world; of the second, rounds that a device spins before it sleeps."""
 
 ARRIVED, LEFT, SLEEPERS, POINTERS = 0, 64, 128, 192
 """Bytes from a meeting to its counters, and to the published pointers."""

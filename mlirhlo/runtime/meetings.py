@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from mlirhlo.diagnostics import HloError
+from mlirhlo.diagnostics import HloError, error
 from mlirhlo.interp.collective_permute import permute_members
 from mlirhlo.interp.collectives import Meeting, misfit_of
 from mlirhlo.interp.plans import place_of
@@ -197,6 +197,17 @@ class World:
     def end(self) -> None:
         """No device waits any longer."""
         self.memory[meeting_ir.ENDED] = 1
+
+    def take_fault(self) -> HloError | None:
+        """The error of a device whose operands did not fit, once; None where there is none."""
+        for start in self._contexts:
+            number = int(self.memory[start + words.FAULT])
+            op = self.sites[number - 1].op if number else None
+            if op is not None:
+                self.memory[start + words.FAULT] = 0
+                name = f"{op.opcode.name} %{op.instruction_name}"
+                return error("HLO0354", f"{name}: a slice is out of bounds").at(place_of(op))
+        return None
 
     def waits(self) -> Mapping[int, str]:
         """What each device that cannot go on by itself waits in, and for whom."""

@@ -260,7 +260,10 @@ class RankWorld(meetings.World):
             yield from (function, peer, tag % _MOST_TAG, size, buffer, base + start)
 
     def check(self) -> None:
-        """Raises `HloError` HLO0878 where MPI has failed."""
+        """Raises `HloError` HLO0878 where MPI has failed, HLO0354 where operands did not fit."""
+        fault = self.take_fault()
+        if fault is not None:
+            raise fault
         wait = self.wait()
         if wait is not None:
             raise error("HLO0878", f"MPI failed {wait[0]}")

@@ -8,6 +8,7 @@ group's order.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +21,7 @@ from mlirhlo.dialects.interned import symbol_ref
 from mlirhlo.lowering import meeting_words as words
 from mlirhlo.lowering.builder import INDEX, Index
 from mlirhlo.lowering.cpu.collectives import (
+    RAGGED,
     Chunks,
     base_of,
     block_elements,
@@ -132,6 +134,7 @@ class CollectiveCode:
             "reduce-scatter": self._reduce_scatter,
             "all-gather": self._all_gather,
             "all-to-all": self._all_to_all,
+            RAGGED: self._ragged_all_to_all,
             "collective-permute": self._from_source,
             "collective-broadcast": self._from_source,
         }
@@ -178,6 +181,46 @@ class CollectiveCode:
         chunks = Chunks.of(self.shapes[0], dims[0])
         part = chunks.bytes // cast(int, group_size(self.op))
         self._interleave(0, self.results[0], Chunks(chunks.outer, part), me)
+
+    def _ragged_all_to_all(self) -> None:
+        """Of every member the slices for this device, as many rows as it says to where it says."""
+        b, me, count = self.b, self._word(words.POSITION), self._word(words.COUNT)
+        shapes, size = operands_of(self.op), self.step.writes[0].size
+        there, here = shapes[0].dimensions[0], shapes[1].dimensions[0]
+        row = size // max(here, 1)
+        self._copy(self.operands[1], 0, self.results[0], 0, size)
+        slices = b.integer(arith.DivUIOp, b.index(shapes[3].dimensions[0]), count)
+        with b.loop(0, count) as member, b.loop(0, slices) as n:
+            k = b.add(b.mul(me, slices), n)
+            start, rows, end = (self._published_number(at, member, k) for at in (2, 3, 4))
+            # Numbers below 0 are large ones without a sign.
+            limits = ((rows, there), (start, there), (end, here))
+            limits += ((b.addi(start, rows), there), (b.addi(end, rows), here))
+            fit = [b.cmpi("ule", number, b.constant(most, i64)) for number, most in limits]
+            with (
+                b.if_(functools.reduce(b.andi, fit), self._fail),
+                b.loop(0, b.cast_index(rows, INDEX)) as i,
+            ):
+                source, target = (
+                    b.mul(b.add(b.cast_index(number, INDEX), i), row) for number in (start, end)
+                )
+                self._copy(self._published(0, member), source, self.results[0], target, row)
+
+    def _published_number(self, operand: int, member: Index, at: Index) -> SSAValue:
+        """An element of a member's operand, which is an array of integers."""
+        b, type_ = self.b, {4: i32, 8: i64}[operands_of(self.op)[operand].element_type.byte_size]
+        memory = self._at(self._published(operand, member), 0, MemRefType(type_, [DYNAMIC_INDEX]))
+        number = b.load(memory, [at])
+        return number if type_ == i64 else b.cast(arith.ExtSIOp, number, i64)
+
+    def _fail(self) -> None:
+        """Ends the run of all devices, and says where."""
+        b = self.b
+        b.store(b.constant(1, i8), self.failed, [0])
+        number = b.constant(self.step.site + 1, i64)
+        b.store(number, self.code.at(self.context, 0, _WORDS), [words.FAULT])
+        listed = b.load(self.code.at(self.context, 0, POINTERS), [words.WORLD])
+        b.store(b.constant(1, i64), self.code.at(listed, 0, _WORDS), [words.ENDED])
 
     def _reduce_scatter(self) -> None:
         b, count, me = self.b, self._word(words.COUNT), self._word(words.POSITION)

@@ -40,9 +40,8 @@ BLOCK_BYTES = 16 << 10
 
 IDS = frozenset({"partition-id", "replica-id"})
 FOLDS = frozenset({"all-reduce", "reduce-scatter"})
-MOVES = opcodes(lambda row: row.movement is Movement.EXCHANGE and not row.is_asynchronous) - {
-    "ragged-all-to-all"
-}
+RAGGED = "ragged-all-to-all"
+MOVES = opcodes(lambda row: row.movement is Movement.EXCHANGE and not row.is_asynchronous)
 
 
 def base_of(op: Instruction) -> str:
@@ -118,6 +117,8 @@ def is_native(op: Instruction, operands: Sequence[Tree], result: Tree) -> bool:
         return False
     if name == "all-to-all" and not isinstance(op.shape, TupleShape) and not group_size(op):
         return False
+    if name == RAGGED:
+        return _has_whole_rows(op)
     given, gives = [b for t in operands for b in leaves(t)], results_of(op)
     whole = not any(isinstance(t, tuple) for t in operands)
     if not given or not whole or len(given) != len(operands) or len(given) != len(gives):
@@ -129,6 +130,21 @@ def is_native(op: Instruction, operands: Sequence[Tree], result: Tree) -> bool:
         and physical_order(have) == physical_order(want)
         and have.element_type == want.element_type
         for have, want in zip(operands_of(op), gives, strict=True)
+    )
+
+
+def _has_whole_rows(op: Instruction) -> bool:
+    """Whether the slices of a ragged all-to-all are of rows that lie side by side, at numbers that code reads."""
+    rows, output, *numbers = operands_of(op)
+    (result,) = results_of(op)
+    same_order = physical_order(output) == physical_order(result)
+    return (
+        same_order
+        and all(shape.dimensions and not shape.is_dynamic for shape in (rows, output, *numbers))
+        and all(physical_order(shape)[0] == 0 for shape in (rows, result))
+        and physical_order(rows) == physical_order(result)
+        and rows.element_type == output.element_type == result.element_type
+        and all(n.element_type.name in ("s32", "s64") and len(n.dimensions) == 1 for n in numbers)
     )
 
 

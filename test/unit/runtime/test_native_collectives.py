@@ -308,3 +308,58 @@ def test_groups_that_do_not_fit_are_told() -> None:
     text = f"{HEAD}ENTRY e {{ x = f32[8] parameter(0)  ROOT r = f32[8] all-reduce(x), to_apply=sum, {ALL} }}"
     with pytest.raises(HloError, match=r"HLO0353"):
         run_native(compiled(text), Machine(1, 1), drawn(8)[:1])
+
+
+def ragged(
+    seed: int, *, element: str = "s32", sizes: list[int] | None = None
+) -> tuple[str, list[list[Any]]]:
+    """A ragged all-to-all of two slices for each of two or three devices, with gaps between them."""
+    rng = np.random.default_rng(seed)
+    count, updates, most = int(rng.integers(2, 4)), 2, 5
+    group = ",".join(map(str, range(count)))
+    slices, room = count * updates, count * updates * most
+    text = f"""HloModule m, num_partitions={count}
+ENTRY e {{
+  x = f32[{room},3,2] parameter(0)  o = f32[{room},3,2] parameter(1)
+  a = {element}[{slices}] parameter(2)  s = {element}[{slices}] parameter(3)
+  t = {element}[{slices}] parameter(4)  r = {element}[{slices}] parameter(5)
+  ROOT y = f32[{room},3,2] ragged-all-to-all(x, o, a, s, t, r), channel_id=1, replica_groups={{{{{group}}}}}
+}}"""
+    dtype = PRIMITIVE_TYPES[element].dtype
+    inputs: list[list[Any]] = []
+    for device in range(count):
+        rows = [rng.standard_normal((room, 3, 2), dtype=np.float32) for _ in range(2)]
+        sent = rng.integers(0, most + 1, slices) if sizes is None else np.array(sizes[:slices])
+        # Sender d's slices lie in the receiver's output from d * updates * most on.
+        to = [(device * updates + k % updates) * most for k in range(slices)]
+        starts = np.arange(slices) * most
+        numbers = [starts, sent, np.array(to), sent]
+        inputs.append([*rows, *(n.astype(dtype) for n in numbers)])
+    return text, inputs
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("element", ["s32", "s64"])
+def test_ragged_rows_go_where_the_sender_says(seed: int, element: str) -> None:
+    check(*ragged(seed, element=element))
+
+
+@pytest.mark.parametrize("bad", [-1, 61, 2**31 - 1])
+def test_ragged_rows_out_of_bounds_are_told(bad: int) -> None:
+    text, inputs = ragged(0, sizes=[1, 2, 3, 4, 5, bad])
+    inputs[-1][3][-1] = bad
+    with pytest.raises(HloError, match=r"HLO0354.*out of bounds"):
+        run_spmd(parse_module(text), inputs)
+    executable, machine = compiled(text), Machine(*devices_of(text))
+    for _ in range(2):
+        with pytest.raises(HloError, match=r"HLO0354.*out of bounds"):
+            run_native(executable, machine, inputs)
+        with pytest.raises(HloError, match=r"HLO0354.*out of bounds"):
+            executable.run_devices(machine, inputs)
+    text, inputs = ragged(0)
+    for want, got in zip(
+        run_spmd(parse_module(text), inputs),
+        compiled(text).run_devices(machine, inputs),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(want[0], got)

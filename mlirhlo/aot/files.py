@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -24,10 +25,12 @@ def emitted(
 ) -> dict[str, bytes]:
     """The files of a program by their names.
 
-    `kinds`: of `KINDS`. Raises `HloError` HLO0843 where the linker is missing or fails, or the target has no
-    such files.
+    `kinds`: of `KINDS`. Raises `HloError` HLO0843 where the linker is missing or fails, the target has no
+    such files, or the version is none.
     """
     name = ahead.name
+    if not re.fullmatch(r"\d+(\.\d+)*((a|b|rc)\d+)?", version):
+        raise error("HLO0843", f"--package-version={version}: not a version such as 1.0.2")
     files: dict[str, bytes] = {}
     if set(kinds) - {"wheel"}:
         files[f"{name}.h"] = header(ahead, cpp_class).encode()
@@ -49,6 +52,7 @@ def emitted(
     if {"static", "shared"} & set(kinds):
         files[f"{name}.pc"] = _pkg_config(ahead, version).encode()
         files[f"{name}Config.cmake"] = _cmake(ahead, "shared" in kinds).encode()
+        files[f"{name}ConfigVersion.cmake"] = _CMAKE_VERSION.replace("@VERSION@", version).encode()
     if ahead.weights and set(kinds) - {"wheel"}:
         files[f"{name}.weights"] = ahead.weights
     return files
@@ -113,6 +117,18 @@ def _pkg_config(ahead: Ahead, version: str) -> str:
         "Cflags: -I${prefix}\n"
         f"Libs: -L${{prefix}} -l{ahead.name} {libraries}\n".replace(" \n", "\n")
     )
+
+
+_CMAKE_VERSION = """set(PACKAGE_VERSION "@VERSION@")
+if(PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+  if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
+    set(PACKAGE_VERSION_EXACT TRUE)
+  endif()
+endif()
+"""
 
 
 def _cmake(ahead: Ahead, is_shared: bool) -> str:

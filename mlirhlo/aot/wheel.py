@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-import re
 import zipfile
 from collections.abc import Sequence
 
@@ -117,8 +116,6 @@ def wheel(ahead: Ahead, library: bytes, version: str) -> tuple[str, bytes]:
     machine = ahead.triple.partition("-")[0]
     if "-linux-" not in ahead.triple:
         raise error("HLO0843", f"{ahead.triple}: wheels are made for Linux", help="say --emit=obj")
-    if not re.fullmatch(r"\d+(\.\d+)*((a|b|rc)\d+)?", version):
-        raise error("HLO0843", f"--package-version={version}: not a version such as 1.0.2")
     name = ahead.name
     tag = f"py3-none-linux_{machine}"
     info = f"{name}-{version}.dist-info"

@@ -13,8 +13,9 @@ from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from mlirhlo.aot.config import Config
-    from mlirhlo.formats import Loaded
 
 PURPOSE = "hlo-aot: compile a module ahead of time, to run without Python, LLVM or mlirhlo"
 USAGE = "hlo-aot [options] [FILE|-]"
@@ -22,7 +23,10 @@ EXAMPLES = (
     "hlo-aot model.hlo                                model.o and model.h",
     "hlo-aot --emit=static,shared -o out model.mlir   libraries, with files for CMake and pkg-config",
     "hlo-aot --emit=wheel --march=x86-64-v2,x86-64-v4 model.hlo",
+    "hlo-aot --config=graph.config graph.pb           a TensorFlow graph, as tfcompile takes it",
 )
+GRAPH = "graphdef"
+"""The format of TensorFlow's graphs, which this tool alone reads."""
 
 
 @dataclass
@@ -87,18 +91,19 @@ def _run(argv: Sequence[str]) -> int:
         raise usage_error(f"--lapack={options.lapack}: no {{}} for the name of a routine")
     triple = options.target or HOST
     variants(triple, options.march)  # before anything is read
-    loaded, problems = _loaded(options, parsed.files)
-    if problems:
+    source = _source(options, parsed.files)
+    if source is None:
         return INPUT_AT_FAULT
     from mlirhlo.aot import compile_ahead, emitted, write_files
 
+    module, name, config = source
     ahead = compile_ahead(
-        loaded.module,
-        options.name or _stem(loaded.name),
+        module,
+        options.name or _stem(name),
         triple=triple,
         march=options.march,
         weights_in_file=options.weights == "file",
-        config=_config(options.config),
+        config=config,
         lapack_symbol=options.lapack,
     )
     files = emitted(ahead, kinds, cpp_class=options.cpp_class, version=options.package_version)
@@ -141,20 +146,35 @@ def _stem(name: str) -> str:
     return "" if name.startswith("<") else identifier(Path(name).name.partition(".")[0])
 
 
-def _loaded(options: Options, files: Sequence[str]) -> tuple[Loaded, bool]:
-    """The module, and whether something is wrong with it, which has been told then."""
+def _source(options: Options, files: Sequence[str]) -> tuple[ModuleOp, str, Config | None] | None:
+    """The module, the name of its file, and the config; None where mistakes have been told."""
+    from mlirhlo.formats.sniff import unwrap
+    from mlirhlo.integrations.tensorflow.clustering.graph import is_graph, read_graph
+
+    if options.format != GRAPH:
+        inputs.check_format(options.format)
+    data, name = inputs.read_input(inputs.single_file(list(files)))
+    plain, config = unwrap(data, name), _config(options.config)
+    if options.format == GRAPH or (options.format is None and is_graph(plain)):
+        if config is None:
+            raise usage_error(
+                "a TensorFlow graph is compiled for the feeds and fetches of a config",
+                help="--config=FILE names it, a tf2xla.Config",
+            )
+        from mlirhlo.aot.graphs import graph_module
+
+        module, config = graph_module(read_graph(plain, name), config)
+        return module, name, config
     from mlirhlo.formats import load
 
-    inputs.check_format(options.format)
-    data, name = inputs.read_input(inputs.single_file(list(files)))
     loaded = load(data, options.format, name=name)
     problems = inputs.verify(loaded)
     report(problems)
     if problems:
-        return loaded, True
+        return None
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
-    return loaded, False
+    return loaded.module, loaded.name, config
 
 
 if __name__ == "__main__":

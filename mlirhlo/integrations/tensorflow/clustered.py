@@ -9,16 +9,19 @@ from functools import cached_property, update_wrapper
 from typing import Any, cast
 
 from mlirhlo.diagnostics import HloError
-from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
 from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import require
-from mlirhlo.integrations.tensorflow.clustering.compilable import must_be_constant
 from mlirhlo.integrations.tensorflow.clustering.dumps import dump
 from mlirhlo.integrations.tensorflow.clustering.files import ON
 from mlirhlo.integrations.tensorflow.clustering.flags import Flags, environment_flags, parse_flags
-from mlirhlo.integrations.tensorflow.clustering.graph import Graph, read_graph
+from mlirhlo.integrations.tensorflow.clustering.graph import read_graph
 from mlirhlo.integrations.tensorflow.clustering.marking import Marking, mark
-from mlirhlo.integrations.tensorflow.clustering.segments import Segment, segments
+from mlirhlo.integrations.tensorflow.clustering.segments import (
+    Segment,
+    constant_inputs,
+    segments,
+)
+from mlirhlo.integrations.tensorflow.graph_functions import compiler_ir, imported
 from mlirhlo.integrations.tensorflow.matching import parameters_for
 from mlirhlo.runtime.programs import platform_named
 
@@ -148,23 +151,8 @@ class _Types:
 
     def wrapped(self, segment: Segment, definition: Any) -> Any:
         """A concrete function of the segment's inputs that returns its outputs and runs all of its nodes."""
-        tf = _tf()
-        graph_def = tf.compat.v1.GraphDef.FromString(definition.SerializeToString())
-        specs = [self._spec(name) for name in segment.inputs]
-        nodes = [node.name for node in segment.nodes]
-
-        def body(*inputs: Any) -> Any:
-            elements = tf.graph_util.import_graph_def(
-                graph_def,
-                input_map=dict(zip(segment.inputs, inputs, strict=True)),
-                return_elements=[*segment.outputs, *nodes],
-                name="",
-            )
-            count = len(segment.outputs)
-            with tf.control_dependencies(elements[count:]):
-                return [tf.identity(tensor) for tensor in elements[:count]] or [tf.constant(0)]
-
-        return tf.compat.v1.wrap_function(body, specs)
+        specs = {name: self._spec(name) for name in segment.inputs}
+        return imported(definition, specs, segment.outputs, [node.name for node in segment.nodes])
 
     def _spec(self, name: str) -> Any:
         tensor = self.graph.get_tensor_by_name(name)
@@ -203,7 +191,7 @@ class _Part:
     @cached_property
     def constant(self) -> list[int]:
         """Numbers of the inputs whose values are compiled in."""
-        return _constant_inputs(self.segment)
+        return constant_inputs(self.segment)
 
     def _compile(self, inputs: Sequence[Any], values: Sequence[Any]) -> _Program | None:
         shapes = ", ".join(f"{kind}{list(shape)}" for kind, shape in map(_kind, values))
@@ -244,7 +232,7 @@ class _Program:
         name: str,
     ) -> _Program:
         """Compiles. Raises as `jit` does, and as TensorFlow does for what XLA cannot compile."""
-        ir = _compiler_ir(function, inputs)
+        ir = compiler_ir(function, inputs)
         module = module_of(ir)
         shapes = [p.shape for p in module.hlo.entry.parameters]
         parameters = [n for n in range(len(inputs)) if n not in constant]
@@ -269,24 +257,6 @@ class _Program:
         return [tf.convert_to_tensor(one) for one in results[:count]]
 
 
-def _compiler_ir(function: Any, inputs: Sequence[Any]) -> bytes:
-    """The module that TensorFlow makes of a function for these inputs, before optimisations."""
-    context: Any = require("tensorflow.python.eager.context", "tensorflow", "mlirhlo.tensorflow")
-    context = context.context()
-    context.ensure_initialized()
-    function.add_to_graph()
-    name = function.name
-    ir: bytes = context.get_compiler_ir(
-        device_name="/job:localhost/replica:0/task:0/device:CPU:0",
-        platform_name=None,
-        function_name=name.decode() if isinstance(name, bytes) else name,
-        flat_args=list(inputs),
-        captured_inputs=list(function.captured_inputs),
-        stage="hlo_serialized",
-    )
-    return ir
-
-
 def _read(tensor: Any) -> Any:
     """The tensor, or the value of the variable that it is the handle of."""
     tf = _tf()
@@ -298,22 +268,6 @@ def _read(tensor: Any) -> Any:
 
 def _kind(tensor: Any) -> tuple[str, tuple[int, ...]]:
     return tensor.dtype.name, tuple(tensor.shape)
-
-
-def _constant_inputs(segment: Segment) -> list[int]:
-    """Which inputs of a cluster have values that are needed while it is compiled."""
-    graph_def = segment.graph_def(tf_pb2.FunctionDefLibrary())
-    for node in graph_def.node:
-        for at, name in enumerate(node.input):
-            full = name if ":" in name else f"{name}:0"
-            if full in segment.inputs:
-                node.input[at] = f"input/{segment.inputs.index(full)}"
-    for number in range(len(segment.inputs)):
-        graph_def.node.add(name=f"input/{number}", op="Placeholder")
-    graph = Graph.of(graph_def)
-    constant = must_be_constant(graph)
-    first = len(segment.nodes)
-    return [number for number in range(len(segment.inputs)) if number + first in constant]
 
 
 __all__ = ["ClusteredFunction", "ClusteredGraph", "auto_cluster"]

@@ -53,3 +53,9 @@ def refused(problem: Exception) -> HloError:
     if "jit_compile=True" in text:
         mend = "mark it by tf.function(jit_compile=True), or give the Python function"
     return error("HLO0607", f"TensorFlow cannot compile the function: {first}", help=mend)
+
+
+def refusal_types() -> tuple[type[Exception], ...]:
+    """The exceptions by which TensorFlow refuses to import or to compile a graph."""
+    errors: Any = require("tensorflow", "tensorflow", "mlirhlo.tensorflow").errors
+    return (ValueError, NotImplementedError, errors.OpError)

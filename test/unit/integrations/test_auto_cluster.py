@@ -128,7 +128,7 @@ def test_what_refuses_is_left_to_tensorflow(
     def refuse(*_: object) -> bytes:
         raise ValueError("no")
 
-    monkeypatch.setattr("mlirhlo.integrations.tensorflow.clustered._compiler_ir", refuse)
+    monkeypatch.setattr("mlirhlo.integrations.tensorflow.clustered.compiler_ir", refuse)
     clustered = auto_cluster(printing)
     same(clustered(random(2, 2), random(2, 2)), printing(random(2, 2), random(2, 2)))
     assert "left to TensorFlow" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,13 +100,28 @@ def nodes_of(definitions: Sequence[tf_pb2.NodeDef], file: str) -> list[Node]:
     return nodes
 
 
-def read_graph(source: str | bytes | Path) -> Graph:
+def is_graph(data: bytes) -> bool:
+    """Whether data are a GraphDef: text that begins with one of its fields, or binary without other fields."""
+    if (text := _text(data)) is not None:
+        return re.match(r"\s*(?:#[^\n]*\n\s*)*(?:node|library|versions)\s*\{", text) is not None
+    definition = tf_pb2.GraphDef()
+    try:
+        definition.ParseFromString(data)
+    except DecodeError:
+        return False
+    definition.DiscardUnknownFields()
+    is_whole = definition.ByteSize() == len(data)
+    return is_whole and all(node.name and node.op.isidentifier() for node in definition.node)
+
+
+def read_graph(source: str | bytes | Path, file: str = "<graph>") -> Graph:
     """The graph in a file (a path), or in the file's content: binary, or text as in dumps.
+
+    `file`: the name of the file that content is from.
 
     Raises `HloError` HLO0503 when the file cannot be read, HLO0201 or HLO0202 when it is no GraphDef,
     HLO0630 as `Graph.of`.
     """
-    file = "<graph>"
     if isinstance(source, Path):
         file = str(source)
         try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlirhlo.diagnostics import error
 from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
+from mlirhlo.integrations.tensorflow.clustering.compilable import must_be_constant
 from mlirhlo.integrations.tensorflow.clustering.graph import Graph, Node
 from mlirhlo.integrations.tensorflow.clustering.marking import CLUSTER
 
@@ -133,3 +134,19 @@ def _segment(graph: Graph, name: str, nodes: list[Node], fetches: Sequence[str])
     }
     read |= {tensor for tensor in fetches if tensor.partition(":")[0] in names}
     return Segment(name, nodes, sorted(inputs), sorted(read))
+
+
+def constant_inputs(segment: Segment) -> list[int]:
+    """Numbers of the inputs of a segment whose values are needed while it is compiled."""
+    graph_def = segment.graph_def(tf_pb2.FunctionDefLibrary())
+    for node in graph_def.node:
+        for at, name in enumerate(node.input):
+            full = name if ":" in name else f"{name}:0"
+            if full in segment.inputs:
+                node.input[at] = f"input/{segment.inputs.index(full)}"
+    for number in range(len(segment.inputs)):
+        graph_def.node.add(name=f"input/{number}", op="Placeholder")
+    graph = Graph.of(graph_def)
+    constant = must_be_constant(graph)
+    first = len(segment.nodes)
+    return [number for number in range(len(segment.inputs)) if number + first in constant]

@@ -20,7 +20,7 @@ from mlirhlo.analysis.shape_inference.base import (
 )
 from mlirhlo.dialects.hlo.element_types import PRED, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import UNBOUNDED, ArrayShape, Layout, Shape, array
-from mlirhlo.dialects.hlo.table import ELEMENTWISE_ROWS
+from mlirhlo.dialects.hlo.table import ELEMENTWISE_ROWS, OPCODES, Types
 
 ARRAY = "the operand is an array"
 ARRAYS = "the operands are arrays"
@@ -56,17 +56,19 @@ def _typed(given: Given, holds: bool, operand: ArrayShape, wanted: str) -> Array
     return operand
 
 
+_SPELLED = {Types.FLOATS: "floating", Types.FLOATS_OR_COMPLEX: "floating or complex"}
+
+
+def _taking(types: Types, arity: int) -> tuple[str, ...]:
+    rows = (row for row in ELEMENTWISE_ROWS if row.types is types and row.arity == arity)
+    return tuple(row.name for row in rows)
+
+
 def _operand(given: Given) -> ArrayShape:
     return given.array(0, "operand of unary operation")
 
 
-@infers(
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosine", "cosh", "exponential",
-    "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt", "sine", "sinh", "sqrt",
-    "tan", "tanh",
-    c1=ARRAY,
-    c2=_FLOAT_OR_COMPLEX,
-)  # fmt: skip
+@infers(*_taking(Types.FLOATS_OR_COMPLEX, 1), c1=ARRAY, c2=_FLOAT_OR_COMPLEX)
 def float_or_complex(given: Given) -> Shape:
     """The operand's shape."""
     x = _operand(given)
@@ -74,9 +76,7 @@ def float_or_complex(given: Given) -> Shape:
     return _typed(given, type_.is_float or type_.is_complex, x, "floating or complex")
 
 
-@infers(
-    "cbrt", "ceil", "erf", "floor", "round-nearest-afz", "round-nearest-even", c1=ARRAY, c2=FLOAT
-)
+@infers(*_taking(Types.FLOATS, 1), c1=ARRAY, c2=FLOAT)
 def only_float(given: Given) -> Shape:
     """The operand's shape."""
     x = _operand(given)
@@ -236,8 +236,7 @@ def any_type(given: Given) -> Shape:
 
 
 @infers(
-    "atan2", "divide", "power", "remainder", "shift-left", "shift-right-arithmetic",
-    "shift-right-logical", "subtract",
+    *_taking(Types.NUMBERS, 2), *_taking(Types.FLOATS, 2), *_taking(Types.FLOATS_OR_COMPLEX, 2),
     c1=ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is a number (atan2: no integer)",
 )  # fmt: skip
 def arithmetic(given: Given) -> Shape:
@@ -251,18 +250,20 @@ def arithmetic(given: Given) -> Shape:
                 operand=index,
             )
     shape = binary(given)
-    if given.opcode == "atan2" and shape.element_type.is_integer:
+    type_, types = shape.element_type, OPCODES[given.opcode].types
+    is_refused = type_.is_integer and types is not Types.NUMBERS
+    if is_refused or (type_.is_complex and types is Types.FLOATS):
         raise given.error(
             5,
-            "Expected input element type to be floating or complex for atan2 operation; got"
-            f" {shape.element_type.name.upper()}.",
+            f"Expected input element type to be {_SPELLED[types]} for {given.opcode} operation; got"
+            f" {type_.name.upper()}.",
             operand=0,
         )
     return shape
 
 
 @infers(
-    "and", "or", "xor",
+    *_taking(Types.BITS, 2),
     c1=ARRAYS, c2=_SAME_TYPES, c3=_SAME_SIZES, c5="the element type is pred or an integer",
 )  # fmt: skip
 def logical(given: Given) -> Shape:

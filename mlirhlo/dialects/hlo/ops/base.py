@@ -330,7 +330,7 @@ _COMMON_PROPERTIES: Mapping[str, OptPropertyDef] = {
 }
 
 OP_CLASSES: dict[str, type[Instruction]] = {}
-"""Class of every opcode, filled by `instruction`."""
+"""Class of every opcode, filled by `instruction` and `define_others`."""
 
 
 def _row_keys(row: Opcode) -> tuple[str, ...]:
@@ -412,3 +412,15 @@ def instruction(opcode: str) -> Callable[[type[OpT]], type[OpT]]:
         return cls
 
     return define
+
+
+_BASES: Mapping[object, type[Instruction]] = {1: Unary, 2: Binary}
+
+
+def define_others() -> None:
+    """Defines the classes of the opcodes that have none, with accessors by their number of operands."""
+    for opcode, row in OPCODES.items():
+        if opcode not in OP_CLASSES:
+            name = "".join(map(str.capitalize, opcode.split("-"))) + "Op"
+            body = {"__doc__": row.summary, "__module__": __name__}
+            instruction(opcode)(type(name, (_BASES.get(row.arity, Instruction),), body))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
 from mlirhlo.dialects.hlo.ops.base import (
     Instruction,
-    Unary,
     bool_property,
     computation_property,
     instruction,
@@ -25,11 +24,6 @@ class AllGatherOp(Instruction):
     constrain_layout = bool_property()
     dimensions = ints_property()
     use_global_device_ids = bool_property()
-
-
-@instruction("all-gather-done")
-class AllGatherDoneOp(Unary):
-    """Result of all-gather-start."""
 
 
 @instruction("all-gather-start")
@@ -52,11 +46,6 @@ class AllReduceOp(Instruction):
     constrain_layout = bool_property()
     use_global_device_ids = bool_property()
     to_apply = computation_property()
-
-
-@instruction("all-reduce-done")
-class AllReduceDoneOp(Unary):
-    """Result of all-reduce-start."""
 
 
 @instruction("all-reduce-start")
@@ -96,11 +85,6 @@ class CollectivePermuteOp(Instruction):
     channel_id = optional_int_property()
     source_target_pairs = integer_lists_property()
     slice_sizes = integer_lists_property()
-
-
-@instruction("collective-permute-done")
-class CollectivePermuteDoneOp(Unary):
-    """Result of collective-permute-start."""
 
 
 @instruction("collective-permute-start")

@@ -19,16 +19,6 @@ class AbsOp(Unary):
     """|x|; of complex numbers the magnitude, a real number."""
 
 
-@instruction("acos")
-class AcosOp(Unary):
-    """Arc cosine."""
-
-
-@instruction("acosh")
-class AcoshOp(Unary):
-    """Inverse hyperbolic cosine."""
-
-
 @instruction("add")
 class AddOp(Binary):
     """x + y; or on pred."""
@@ -37,31 +27,6 @@ class AddOp(Binary):
 @instruction("and")
 class AndOp(Binary):
     """Bitwise and; logical on pred."""
-
-
-@instruction("asin")
-class AsinOp(Unary):
-    """Arc sine."""
-
-
-@instruction("asinh")
-class AsinhOp(Unary):
-    """Inverse hyperbolic sine."""
-
-
-@instruction("atan")
-class AtanOp(Unary):
-    """Arc tangent."""
-
-
-@instruction("atan2")
-class Atan2Op(Binary):
-    """Angle of the point (y, x)."""
-
-
-@instruction("atanh")
-class AtanhOp(Unary):
-    """Inverse hyperbolic tangent."""
 
 
 @instruction("cbrt")
@@ -128,16 +93,6 @@ class CopyOp(Unary):
     """x, possibly in another layout."""
 
 
-@instruction("cosh")
-class CoshOp(Unary):
-    """Hyperbolic cosine."""
-
-
-@instruction("cosine")
-class CosineOp(Unary):
-    """cos x, radians."""
-
-
 @instruction("count-leading-zeros")
 class CountLeadingZerosOp(Unary):
     """Zero bits before the first one."""
@@ -173,19 +128,9 @@ class ImagOp(Unary):
     """Imaginary part; 0 for real numbers."""
 
 
-@instruction("is-finite")
-class IsFiniteOp(Unary):
-    """Whether x is neither infinite nor NaN."""
-
-
 @instruction("log")
 class LogOp(Unary):
     """Natural logarithm."""
-
-
-@instruction("log-plus-one")
-class LogPlusOneOp(Unary):
-    """log(1 + x)."""
 
 
 @instruction("logistic")
@@ -201,11 +146,6 @@ class MaximumOp(Binary):
 @instruction("minimum")
 class MinimumOp(Binary):
     """Lesser of x and y; NaN wins."""
-
-
-@instruction("mulhi")
-class MulhiOp(Binary):
-    """High half of the double-width product."""
 
 
 @instruction("multiply")
@@ -226,11 +166,6 @@ class NotOp(Unary):
 @instruction("or")
 class OrOp(Binary):
     """Bitwise or; logical on pred."""
-
-
-@instruction("popcnt")
-class PopcntOp(Unary):
-    """One bits."""
 
 
 @instruction("power")
@@ -254,16 +189,6 @@ class ReducePrecisionOp(Unary):
 @instruction("remainder")
 class RemainderOp(Binary):
     """x - y*trunc(x/y), the sign of x; x rem 0 = x."""
-
-
-@instruction("round-nearest-afz")
-class RoundNearestAfzOp(Unary):
-    """Nearest integer, halves away from zero."""
-
-
-@instruction("round-nearest-even")
-class RoundNearestEvenOp(Unary):
-    """Nearest integer, halves to even."""
 
 
 @instruction("rsqrt")
@@ -291,16 +216,6 @@ class SelectOp(Instruction):
         return self._operands[2]
 
 
-@instruction("shift-left")
-class ShiftLeftOp(Binary):
-    """x << y; 0 when y is the width or more."""
-
-
-@instruction("shift-right-arithmetic")
-class ShiftRightArithmeticOp(Binary):
-    """x >> y with the sign; all sign when y is the width or more."""
-
-
 @instruction("shift-right-logical")
 class ShiftRightLogicalOp(Binary):
     """x >> y with zeros; 0 when y is the width or more."""
@@ -309,16 +224,6 @@ class ShiftRightLogicalOp(Binary):
 @instruction("sign")
 class SignOp(Unary):
     """-1, 0 or 1; x / |x| for complex numbers."""
-
-
-@instruction("sine")
-class SineOp(Unary):
-    """sin x, radians."""
-
-
-@instruction("sinh")
-class SinhOp(Unary):
-    """Hyperbolic sine."""
 
 
 @instruction("sqrt")
@@ -339,11 +244,6 @@ class StochasticConvertOp(Unary):
 @instruction("subtract")
 class SubtractOp(Binary):
     """x - y."""
-
-
-@instruction("tan")
-class TanOp(Unary):
-    """Tangent, radians."""
 
 
 @instruction("tanh")

@@ -58,11 +58,6 @@ class AsyncUpdateOp(Unary):
     async_execution_thread = str_property()
 
 
-@instruction("copy-done")
-class CopyDoneOp(Unary):
-    """Result of copy-start."""
-
-
 @instruction("copy-start")
 class CopyStartOp(Unary):
     """Starts a copy that runs aside."""

@@ -28,6 +28,7 @@ from mlirhlo.dialects.hlo.table.columns import (
     Memory,
     Movement,
     Opcode,
+    Types,
 )
 from mlirhlo.dialects.hlo.table.control_flow import CONTROL_FLOW_ROWS
 from mlirhlo.dialects.hlo.table.data_movement import DATA_MOVEMENT_ROWS
@@ -62,6 +63,7 @@ __all__ = [
     "Movement",
     "Opcode",
     "Role",
+    "Types",
     "opcodes",
     "properties_of",
 ]

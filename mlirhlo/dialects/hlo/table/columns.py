@@ -36,6 +36,16 @@ class DeclaredShape(Enum):
     DATA = "its first element: the rest of the tuple is always the same"
 
 
+class Types(Enum):
+    """Element types that an elementwise opcode takes."""
+
+    ANY = "any, or what its own rule says"
+    NUMBERS = "numbers, not pred"
+    FLOATS = "floating point"
+    FLOATS_OR_COMPLEX = "floating point or complex"
+    BITS = "pred or integers"
+
+
 class Extreme(Enum):
     """A number that every type with arithmetic has; `identities` says which."""
 
@@ -104,6 +114,8 @@ class Opcode:
     declared_shape: DeclaredShape = DeclaredShape.KEPT
     """What counts of a declared shape that does not fit; one that fits is kept, layouts and all."""
     elementwise: bool = False
+    types: Types = Types.ANY
+    """Of an elementwise opcode; its shape rule checks them."""
     accuracy: bool = False
     """Whether `result_accuracy` is allowed."""
     commutes: bool = False

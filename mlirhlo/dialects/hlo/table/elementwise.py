@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from mlirhlo.dialects.hlo.attributes import kinds as k
 from mlirhlo.dialects.hlo.table.attributes import spec
-from mlirhlo.dialects.hlo.table.columns import ALL, FIRST, PLAIN_NS, Extreme, Movement, Opcode
+from mlirhlo.dialects.hlo.table.columns import (
+    ALL,
+    FIRST,
+    PLAIN_NS,
+    Extreme,
+    Movement,
+    Opcode,
+    Types,
+)
 
 
 def _twin(name: str) -> str:
@@ -15,6 +23,7 @@ def _unary(
     name: str,
     summary: str,
     *,
+    types: Types | None = None,
     accuracy: bool = False,
     flops: int = 1,
     data: slice | None = ALL,
@@ -35,6 +44,7 @@ def _unary(
         1,
         infers=True,
         elementwise=True,
+        types=types or (Types.FLOATS_OR_COMPLEX if accuracy else Types.ANY),
         data=data,
         gives_real=gives_real,
         movement=movement,
@@ -58,6 +68,7 @@ def _binary(
     name: str,
     summary: str,
     *,
+    types: Types = Types.ANY,
     commutes: bool = False,
     transcendental: bool = False,
     identity: Extreme | None = None,
@@ -75,6 +86,7 @@ def _binary(
         2,
         infers=True,
         elementwise=True,
+        types=types,
         commutes=commutes or identity is not None,
         identity=identity,
         data=data,
@@ -107,8 +119,16 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _unary(
         "atanh", "inverse hyperbolic tangent", element_ns=1.0, accuracy=True, stablehlo="chlo.atanh"
     ),
-    _unary("cbrt", "cube root", element_ns=1.0, is_root=True, accuracy=True, work="erf"),
-    _unary("ceil", "least integer not below x"),
+    _unary(
+        "cbrt",
+        "cube root",
+        types=Types.FLOATS,
+        element_ns=1.0,
+        is_root=True,
+        accuracy=True,
+        work="erf",
+    ),
+    _unary("ceil", "least integer not below x", types=Types.FLOATS),
     Opcode(
         "convert",
         1,
@@ -133,7 +153,13 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _unary("cosh", "hyperbolic cosine", element_ns=0.6, accuracy=True, stablehlo="chlo.cosh"),
     _unary("count-leading-zeros", "zero bits before the first one", sees_width=True),
     _unary(
-        "erf", "error function", element_ns=0.6, accuracy=True, stablehlo="chlo.erf", work="erf"
+        "erf",
+        "error function",
+        types=Types.FLOATS,
+        element_ns=0.6,
+        accuracy=True,
+        stablehlo="chlo.erf",
+        work="erf",
     ),
     _unary(
         "exponential",
@@ -144,7 +170,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
         expands_complex=True,
     ),
     _unary("exponential-minus-one", "e**x - 1", element_ns=0.5, accuracy=True, work="exponential"),
-    _unary("floor", "greatest integer not above x"),
+    _unary("floor", "greatest integer not above x", types=Types.FLOATS),
     _unary(
         "imag", "imaginary part; 0 for real numbers", gives_real=True, element_ns=0.0, exact=True
     ),
@@ -170,8 +196,8 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _unary("not", "bitwise complement; logical on pred", bitwise=True),
     _unary("popcnt", "one bits", sees_width=True),
     _unary("real", "real part", gives_real=True, element_ns=0.0, exact=True),
-    _unary("round-nearest-afz", "nearest integer, halves away from zero"),
-    _unary("round-nearest-even", "nearest integer, halves to even"),
+    _unary("round-nearest-afz", "nearest integer, halves away from zero", types=Types.FLOATS),
+    _unary("round-nearest-even", "nearest integer, halves to even", types=Types.FLOATS),
     _unary("rsqrt", "1 / sqrt(x)", element_ns=0.4, is_root=True, accuracy=True, work="division"),
     _unary("sign", "-1, 0 or 1; x / |x| for complex numbers"),
     _unary("sine", "sin x, radians", element_ns=0.8, accuracy=True, work="trigonometric"),
@@ -191,6 +217,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _binary(
         "and",
         "bitwise and; logical on pred",
+        types=Types.BITS,
         identity=Extreme.ALL_ONES,
         idempotent=True,
         bitwise=True,
@@ -198,6 +225,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _binary(
         "atan2",
         "angle of the point (y, x)",
+        types=Types.FLOATS_OR_COMPLEX,
         element_ns=1.2,
         transcendental=True,
         work="trigonometric",
@@ -219,6 +247,7 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     _binary(
         "divide",
         "x / y; integers truncate, x / 0 = -1, MIN / -1 = MIN",
+        types=Types.NUMBERS,
         element_ns=0.3,
         work="division",
     ),
@@ -241,19 +270,34 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
     ),
     _binary("multiply", "x * y; and on pred", identity=Extreme.ONE),
     _binary(
-        "or", "bitwise or; logical on pred", identity=Extreme.ZERO, idempotent=True, bitwise=True
+        "or",
+        "bitwise or; logical on pred",
+        types=Types.BITS,
+        identity=Extreme.ZERO,
+        idempotent=True,
+        bitwise=True,
     ),
-    _binary("power", "x ** y", element_ns=2.0, transcendental=True, work="power"),
+    _binary(
+        "power", "x ** y", types=Types.NUMBERS, element_ns=2.0, transcendental=True, work="power"
+    ),
     _binary(
         "remainder",
         "x - y*trunc(x/y), the sign of x; x rem 0 = x",
+        types=Types.NUMBERS,
         element_ns=2.0,
         work="remainder",
     ),
-    _binary("shift-left", "x << y; 0 when y is the width or more"),
-    _binary("shift-right-arithmetic", "x >> y with the sign; all sign when y is the width or more"),
+    _binary("shift-left", "x << y; 0 when y is the width or more", types=Types.NUMBERS),
     _binary(
-        "shift-right-logical", "x >> y with zeros; 0 when y is the width or more", sees_width=True
+        "shift-right-arithmetic",
+        "x >> y with the sign; all sign when y is the width or more",
+        types=Types.NUMBERS,
+    ),
+    _binary(
+        "shift-right-logical",
+        "x >> y with zeros; 0 when y is the width or more",
+        types=Types.NUMBERS,
+        sees_width=True,
     ),
     Opcode(
         "stochastic-convert",
@@ -263,8 +307,14 @@ ELEMENTWISE_ROWS: tuple[Opcode, ...] = (
         element_ns=0.3,
         summary="x in a narrower type, rounded by random bits y",
     ),
-    _binary("subtract", "x - y"),
-    _binary("xor", "bitwise exclusive or; logical on pred", identity=Extreme.ZERO, bitwise=True),
+    _binary("subtract", "x - y", types=Types.NUMBERS),
+    _binary(
+        "xor",
+        "bitwise exclusive or; logical on pred",
+        types=Types.BITS,
+        identity=Extreme.ZERO,
+        bitwise=True,
+    ),
     Opcode(
         "clamp",
         3,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlirhlo.dialects.hlo import HLO, OP_CLASSES, OPCODES
+from mlirhlo.dialects.hlo import HLO, OP_CLASSES, OPCODES, ops
 from mlirhlo.dialects.hlo.attributes.base import TextAttr
 from mlirhlo.dialects.hlo.ops.base import Accessor
 
@@ -48,3 +48,14 @@ def test_defaults_are_in_the_text_their_kind_writes() -> None:
         for spec in row.attributes:
             if spec.default is not None:
                 assert spec.kind.write(spec.kind.read(Cursor(spec.default))) == spec.default
+
+
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_a_class_is_imported_by_the_name_of_its_opcode(opcode: str) -> None:
+    name = "".join(map(str.capitalize, opcode.split("-"))) + "Op"
+    assert getattr(ops, name) is OP_CLASSES[opcode]
+
+
+def test_a_class_of_no_opcode_is_told() -> None:
+    with pytest.raises(ImportError, match="NothingOp"):
+        exec("from mlirhlo.dialects.hlo.ops import NothingOp")

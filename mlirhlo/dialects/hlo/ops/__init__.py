@@ -254,3 +254,10 @@ __all__ = [
     "WhileOp",
     "XorOp",
 ]
+
+
+def __getattr__(name: str) -> type[Instruction]:
+    for cls in OP_CLASSES.values():
+        if cls.__name__ == name:
+            return cls
+    raise AttributeError(f"no opcode has a class {name}", name=name, obj=__name__)

@@ -422,5 +422,5 @@ def define_others() -> None:
     for opcode, row in OPCODES.items():
         if opcode not in OP_CLASSES:
             name = "".join(map(str.capitalize, opcode.split("-"))) + "Op"
-            body = {"__doc__": row.summary, "__module__": __name__}
+            body = {"__doc__": row.summary, "__module__": __package__}
             instruction(opcode)(type(name, (_BASES.get(row.arity, Instruction),), body))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support import sampled
+from unit.lowering.contraction_support import run
 from unit.lowering.kernel_support import draw
-from unit.lowering.test_contractions import run
 from xdsl.dialects import func, scf
 
 import mlirhlo

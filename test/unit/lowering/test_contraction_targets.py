@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support import sample, sample_rows
+from unit.lowering.contraction_support import MATRICES, Array, agrees, dot, run
 from unit.lowering.kernel_support import needs
-from unit.lowering.test_contractions import MATRICES, Array, agrees, dot, run
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 

@@ -1,133 +1,27 @@
-"""Kernels of dots and convolutions as machine code, against the interpreter."""
+"""Kernels of dots as machine code, against the interpreter."""
 
 from __future__ import annotations
-
-import ctypes
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from unit.lowering.contraction_support import (
+    MATRICES,
+    TRANSPOSED,
+    TYPES,
+    agrees,
+    dot,
+    draw,
+    drawn_shape,
+)
 
 import mlirhlo
-from mlirhlo.dialects.hlo.ops import ConvolutionOp, TupleOp
-from mlirhlo.lowering.builder import WORKSPACE
 from mlirhlo.lowering.cpu.compiler import lower
-from mlirhlo.lowering.hlo_to_loops.contractions.convolution import of_convolution
 from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel
-from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, array
-from mlirhlo.lowering.llvm_text import print_llvm
-from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
-from mlirhlo.runtime.jit import Library, compile_object
-from mlirhlo.runtime.threads import externals
 
 pytest.importorskip("llvmlite")
-
-Array = np.ndarray[Any, Any]
-
-TOLERANCES = {
-    "float32": 3e-6,
-    "float64": 1e-13,
-    "complex64": 4e-6,
-    "complex128": 1e-13,
-    "float16": 2e-3,
-    "bfloat16": 1e-2,
-}
-"""Of the greatest absolute value: sums are made in another order."""
-
-
-def run(module: mlirhlo.Module, arguments: list[Array], like: list[Array]) -> list[Array]:
-    """Results of an entry that is one kernel; the memory it gets is full of NaN before."""
-    entry = module.hlo.entry
-    parts = entry.root.inputs if isinstance(entry.root, TupleOp) else [entry.root.output]
-    kernel = contraction_kernel(
-        "kernel", [Output(p, array(p)) for p in parts], [p.output for p in entry.parameters]
-    )
-    assert kernel is not None
-    loops = ModuleOp([*helpers_of([kernel]), kernel])
-    loops.verify()
-    code = convert_to_llvm(loops, features={"prefer-vector-width": "512"})
-    code.verify()
-    text = print_llvm(code)
-    library = Library([compile_object(text)], ["kernel"], externals(text))
-    size = kernel.attributes.get(WORKSPACE)
-    room = np.full((size.value.data if isinstance(size, IntegerAttr) else 0) + 128, 0xFF, np.uint8)
-    start = -(-room.ctypes.data // 64) * 64
-    orders = [array(p.output) for p in entry.parameters]
-    inputs = [_in_memory(a, s) for a, s in zip(arguments, orders, strict=True)]
-    results = [np.full(_physical(array(p)), 0x55, np.uint8) for p in parts]
-    pointers = [x.ctypes.data for x in (*inputs, *results)]
-    if isinstance(size, IntegerAttr):
-        pointers.append(start)
-    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(library.address("kernel"))(*pointers)
-    return [
-        _out_of_memory(r, array(p), e.dtype) for r, p, e in zip(results, parts, like, strict=True)
-    ]
-
-
-def _order(shape: Any) -> tuple[int, ...]:
-    return (
-        tuple(reversed(shape.layout.minor_to_major)) if shape.layout else tuple(range(shape.rank))
-    )
-
-
-def _in_memory(values: Array, shape: Any) -> Array:
-    return np.ascontiguousarray(values.transpose(_order(shape)))
-
-
-def _physical(shape: Any) -> int:
-    return int(shape.element_count * shape.element_type.byte_size)
-
-
-def _out_of_memory(data: Array, shape: Any, dtype: Any) -> Array:
-    order = _order(shape)
-    physical = data.view(dtype).reshape([shape.dimensions[d] for d in order])
-    return physical.transpose(np.argsort(order))
-
-
-def draw(rng: np.random.Generator, shape: Any) -> Array:
-    dtype: Any = shape.element_type.dtype
-    size = shape.dimensions
-    if dtype == np.bool_:
-        return rng.integers(0, 2, size).astype(bool)
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return rng.integers(max(info.min, -1000), min(info.max, 1000), size).astype(dtype)
-    if dtype.name.startswith(("int", "uint")):
-        return rng.integers(0, 4, size).astype(dtype)
-    values = rng.normal(size=size)
-    return (values + 1j * rng.normal(size=size) if dtype.kind == "c" else values).astype(dtype)
-
-
-def agrees(text: str, seed: int = 0) -> None:
-    """Runs a module and compares."""
-    module = mlirhlo.parse(text)
-    rng = np.random.default_rng(seed)
-    arguments = [draw(rng, p.shape) for p in module.hlo.entry.parameters]
-    expected = module(*arguments)
-    wanted = [np.asarray(e) for e in (expected if isinstance(expected, tuple) else (expected,))]
-    for actual, want in zip(run(module, arguments, wanted), wanted, strict=True):
-        assert actual.shape == want.shape
-        tolerance = TOLERANCES.get(want.dtype.name)
-        if tolerance is None or not want.size:
-            assert np.array_equal(actual, want), text
-        else:
-            kind: Any = np.complex128 if want.dtype.kind == "c" else np.float64
-            apart = np.abs(actual.astype(kind) - want.astype(kind)).max()
-            assert apart <= tolerance * max(np.abs(want.astype(kind)).max(), 1e-30), text
-
-
-MATRICES = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-TURNED = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
-TYPES = ("f32", "f64", "c64", "c128", "s32", "s64", "u8", "s8", "u16", "pred", "f16", "bf16")
-
-
-def dot(element: str, rows: int, depth: int, columns: int) -> str:
-    shapes = f"{element}[{rows},{depth}] x, {element}[{depth},{columns}] y"
-    return f"{element}[{rows},{columns}] dot({shapes}), {MATRICES}"
 
 
 @pytest.mark.one_case_in(3)
@@ -143,7 +37,7 @@ def test_dots_of_every_type(element: str, sizes: tuple[int, int, int]) -> None:
 def test_blocks_of_turned_rows_are_whole_tiles(element: str, rows: int) -> None:
     """What is packed in whole vectors is a multiple of both: rows of tiles that are none were left out."""
     shapes = f"{element}[40,{rows}] x, {element}[40,100] y"
-    agrees(f"{element}[{rows},100] dot({shapes}), {TURNED}")
+    agrees(f"{element}[{rows},100] dot({shapes}), {TRANSPOSED}")
 
 
 @pytest.mark.one_case_in(3)
@@ -201,228 +95,6 @@ def test_dots_of_every_form(element: str, form: str) -> None:
     ],
 )
 def test_dots_of_mixed_types_algorithms_and_depths(text: str) -> None:
-    agrees(text)
-
-
-@pytest.mark.one_case_in(3)
-@pytest.mark.parametrize("element", ["f32", "bf16", "s8"])
-@pytest.mark.parametrize(
-    "form",
-    [
-        (
-            "R[2,9,9,20] convolution(E[2,9,9,5] x, E[3,3,5,20] y), window={size=3x3 pad=1_1x1_1}, "
-            "dim_labels=b01f_01io->b01f"
-        ),
-        (
-            "R[2,4,4,20] convolution(E[2,9,9,33] x, E[3,3,33,20] y), window={size=3x3 stride=2x2}, "
-            "dim_labels=b01f_01io->b01f"
-        ),
-        (
-            "R[2,20,9,9] convolution(E[2,5,9,9] x, E[20,5,3,3] y), window={size=3x3 pad=1_1x1_1}, "
-            "dim_labels=bf01_oi01->bf01"
-        ),
-        (
-            "R[2,9,9,40] convolution(E[2,9,9,64] x, E[1,1,64,40] y), window={size=1x1}, "
-            "dim_labels=b01f_01io->b01f"
-        ),
-        (
-            "R[1,9,12] convolution(E[1,5,4] x, E[3,2,12] y), feature_group_count=2, "
-            "window={size=3 pad=1_1 lhs_dilate=2 rhs_reversal=1}, dim_labels=b0f_0io->b0f"
-        ),
-        (
-            "R[2,7,8] convolution(E[4,9,3] x, E[3,3,8] y), window={size=3}, "
-            "dim_labels=b0f_0io->b0f, batch_group_count=2"
-        ),
-        (
-            "R[3,3,5,20] convolution(E[2,9,9,5] x, E[2,9,9,20] y), "
-            "window={size=9x9 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf"
-        ),
-        (
-            "R[2,7,7,7,18] convolution(E[2,9,9,9,3] x, E[3,3,3,3,18] y), window={size=3x3x3}, "
-            "dim_labels=b012f_012io->b012f"
-        ),
-        (
-            "R[2,8,20] convolution(E[2,9,9] x, E[3,9,20] y), window={size=3 pad=-1_2}, "
-            "dim_labels=b0f_0io->b0f"
-        ),
-        (
-            "R[2,5,20] convolution(E[2,9,9] x, E[3,9,20] y), window={size=3 rhs_dilate=2}, "
-            "dim_labels=b0f_0io->b0f"
-        ),
-        (
-            "R[2,9,31,32] convolution(E[2,9,31,16] x, E[3,3,16,32] y), "
-            "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"
-        ),
-        (
-            "R[1,5,15,32] convolution(E[1,11,30,5] x, E[4,5,5,32] y), "
-            "window={size=4x5 stride=2x2 pad=2_0x0_3}, dim_labels=b01f_01io->b01f"
-        ),
-        (
-            "R[1,7,18,48] convolution(E[1,8,20,16] x, E[2,3,16,48] y), window={size=2x3}, "
-            "dim_labels=b01f_01io->b01f"
-        ),
-    ],
-)
-def test_convolutions_of_every_form(element: str, form: str) -> None:
-    agrees(form.replace("R", "s32" if element == "s8" else element).replace("E", element))
-
-
-@pytest.mark.one_case_in(3)
-@pytest.mark.parametrize("padding", ["2_1", "-1_3"])
-@pytest.mark.parametrize(
-    ("lhs_dilate", "rhs_dilate", "size", "reverse"),
-    [(2, 1, 3, 0), (2, 2, 3, 0), (3, 1, 2, 1), (2, 1, 1, 0), (4, 3, 5, 1), (3, 2, 4, 0)],
-)
-def test_dilated_inputs_go_by_phases(
-    padding: str, lhs_dilate: int, rhs_dilate: int, size: int, reverse: int
-) -> None:
-    low, high = map(int, padding.split("_"))
-    out = 5 * lhs_dilate + 1 + low + high - (size - 1) * rhs_dilate
-    window = (
-        f"size={size}x{size} pad={padding}x{padding} lhs_dilate={lhs_dilate}x{lhs_dilate} "
-        f"rhs_dilate={rhs_dilate}x{rhs_dilate} rhs_reversal={reverse}x{reverse}"
-    )
-    agrees(
-        f"f32[2,{out},{out},20] convolution(f32[2,6,6,5] x, f32[{size},{size},5,20] y), "
-        f"window={{{window}}}, dim_labels=b01f_01io->b01f"
-    )
-
-
-@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
-@given(st.data())
-def test_inputs_dilated_by_any_number(data: st.DataObject) -> None:
-    """Windows, paddings and dilations of any two dimensions, in any order, of one group or three."""
-    groups = data.draw(st.sampled_from([1, 1, 3]))
-    batch, features, outputs = 2, data.draw(st.integers(1, 5)), data.draw(st.sampled_from([4, 17]))
-    parts: dict[str, list[str]] = {k: [] for k in ("size", "pad", "lhs_dilate", "rhs_dilate")}
-    parts["rhs_reversal"] = []
-    sizes: list[tuple[int, int, int]] = []
-    for _ in range(2):
-        count, base = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 17))
-        size, apart = data.draw(st.integers(1, 18)), data.draw(st.sampled_from([1, 1, 1, 2, 3]))
-        inner, reach = (count - 1) * base + 1, (size - 1) * apart + 1
-        low = data.draw(st.integers(max(-2, 1 - inner), 17))
-        high = data.draw(st.integers(max(-1, reach - inner - low), max(5, reach - inner - low)))
-        values = (size, f"{low}_{high}", base, apart, data.draw(st.integers(0, 1)))
-        for key, value in zip(parts, values, strict=True):
-            parts[key].append(str(value))
-        sizes.append((count, size, inner + low + high - reach + 1))
-    window = " ".join(f"{key}={'x'.join(values)}" for key, values in parts.items())
-    (a, k, m), (b, n, o) = sizes
-    arrays = (
-        {"b": batch, "f": features * groups, "0": a, "1": b},
-        {"i": features, "o": outputs * groups, "0": k, "1": n},
-        {"b": batch, "f": outputs * groups, "0": m, "1": o},
-    )
-    orders = [data.draw(st.permutations(list(array))) for array in arrays]
-    left, right, own = (
-        _shape("f32", [array[d] for d in order], data)
-        for array, order in zip(arrays, orders, strict=True)
-    )
-    labels = ["".join(order) for order in orders]
-    agrees(
-        f"{own} convolution({left} x, {right} y), window={{{window}}}, "
-        f"dim_labels={labels[0]}_{labels[1]}->{labels[2]}, feature_group_count={groups}"
-    )
-
-
-@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
-@given(st.data())
-def test_convolutions_of_many_rows(data: st.DataObject) -> None:
-    """Enough for packed columns: transposed, dilated, cropped, strided and grouped windows of one or two dimensions."""
-    by_feature, by_batch = data.draw(st.sampled_from([(1, 1)] * 6 + [(3, 1), (1, 2)]))
-    features, outputs = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([4, 5, 17]))
-    keys = ("size", "pad", "lhs_dilate", "rhs_dilate", "stride", "rhs_reversal")
-    windows: list[tuple[Any, ...]] = []
-    sizes: list[tuple[int, int, int]] = []
-    for _ in range(data.draw(st.sampled_from([1, 1, 2]))):
-        size, base = data.draw(st.integers(1, 5)), data.draw(st.sampled_from([1, 2, 3, 3, 4]))
-        apart, stride = data.draw(st.sampled_from([(1, 1)] * 6 + [(2, 1), (3, 1), (1, 2)]))
-        count = data.draw(st.integers(2, 5))
-        inner, reach = (count - 1) * base + 1, (size - 1) * apart + 1
-        low = data.draw(st.integers(max(-2, 1 - inner), 4))
-        high = data.draw(st.integers(max(-2, reach - inner - low), max(4, reach - inner - low)))
-        reversal = data.draw(st.sampled_from([0, 0, 0, 1]))
-        windows.append((size, f"{low}_{high}", base, apart, stride, reversal))
-        sizes.append((count, size, (inner + low + high - reach) // stride + 1))
-    window = " ".join(
-        f"{key}={'x'.join(map(str, values))}"
-        for key, values in zip(keys, zip(*windows, strict=True), strict=True)
-    )
-    arrays = (
-        {"b": 36 * by_batch, "f": features * by_feature},
-        {"i": features, "o": outputs * by_feature * by_batch},
-        {"b": 36, "f": outputs * by_feature * by_batch},
-    )
-    in_any_order = data.draw(st.sampled_from([False, False, True]))
-    shapes: list[str] = []
-    labels: list[str] = []
-    for at, array_ in enumerate(arrays):
-        dims = {**array_, **{str(d): extents[at] for d, extents in enumerate(sizes)}}
-        order = sorted(dims, key="b01iof".index)
-        if in_any_order:
-            order = data.draw(st.permutations(order))
-            shapes.append(_shape("f32", [dims[d] for d in order], data))
-        else:
-            shapes.append(f"f32[{','.join(str(dims[d]) for d in order)}]")
-        labels.append("".join(order))
-    left, right, own = shapes
-    agrees(
-        f"{own} convolution({left} x, {right} y), window={{{window}}}, "
-        f"dim_labels={labels[0]}_{labels[1]}->{labels[2]}, "
-        f"feature_group_count={by_feature}, batch_group_count={by_batch}"
-    )
-
-
-def test_windows_along_a_line_of_rows_in_two_axes() -> None:
-    """Found as such only after axes were put in order: lines are copied for rows of one axis."""
-    agrees(
-        "f32[2,8,8,51]{2,1,3,0} convolution(f32[2,3,2,12]{1,3,0,2} x, f32[12,51,4,12]{2,0,1,3} y), "
-        "window={size=12x12 pad=11_5x12_0 lhs_dilate=1x6 rhs_reversal=0x1}, "
-        "dim_labels=b01f_1oi0->b01f, feature_group_count=3"
-    )
-
-
-def test_neighbouring_phases_are_one_contraction() -> None:
-    """As many as there are places in a window would take as many packed inputs, and as much code."""
-    module = mlirhlo.parse("""
-ENTRY e {
-  x = f32[2,4,4,32] parameter(0)
-  y = f32[16,16,32,3] parameter(1)
-  ROOT c = f32[2,64,64,3] convolution(x, y), window={size=16x16 pad=15_15x15_15 lhs_dilate=16x16},
-    dim_labels=b01f_01io->b01f
-}
-""")
-    (op,) = (o for o in module.hlo.entry.instructions if isinstance(o, ConvolutionOp))
-    (found,) = of_convolution(op, list(op.inputs))
-    assert found.count(found.rows) == 2 * 4 * 4
-    assert found.count(found.columns) == 16 * 16 * 3
-    assert found.count(found.depth) == 32
-
-
-@pytest.mark.one_case_in(3)
-@pytest.mark.parametrize(
-    "text",
-    [
-        (
-            "f32[2,11,13,5] convolution(f32[2,5,4,3] x, f32[3,4,3,5] y), "
-            "window={size=3x4 pad=2_2x3_3 lhs_dilate=2x3}, dim_labels=b01f_01io->b01f"
-        ),
-        (
-            "f32[40,13,5] convolution(f32[40,4,3] x, f32[4,3,5] y), "
-            "window={size=4 pad=3_3 lhs_dilate=3}, dim_labels=b0f_0io->b0f"
-        ),
-        (
-            "f32[2,20,11,6] convolution(f32[2,5,6,6] x, f32[20,5,3,3] y), "
-            "window={size=3x3 pad=1_1x1_1 lhs_dilate=2x1}, dim_labels=bf01_oi01->bf01"
-        ),
-        (
-            "f32[2,3,20] convolution(f32[2,0,5] x, f32[2,5,20] y), window={size=2 pad=2_2}, "
-            "dim_labels=b0f_0io->b0f"
-        ),
-    ],
-)
-def test_convolutions_of_other_inputs(text: str) -> None:
     agrees(text)
 
 
@@ -562,11 +234,6 @@ ENTRY e {
 """)
 
 
-def _shape(element: str, sizes: list[int], data: st.DataObject) -> str:
-    layout = ",".join(map(str, data.draw(st.permutations(range(len(sizes))))))
-    return f"{element}[{','.join(map(str, sizes))}]" + (f"{{{layout}}}" if layout else "")
-
-
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("weight", "contracted"), [("24,96", 0), ("96,24", 1)])
 def test_what_every_round_multiplies_by_stands_in_panels(weight: str, contracted: int) -> None:
@@ -644,12 +311,12 @@ def test_any_dimension_numbers(data: st.DataObject) -> None:
         # Free dimensions of the result come in the operand's order.
         free[number] = [p[2] for p in order if p in frees]
         where = {p[:2]: at for at, p in enumerate(order)}
-        operands.append(f"{_shape(element, [p[2] for p in order], data)} p{number}")
+        operands.append(f"{drawn_shape(element, [p[2] for p in order], data)} p{number}")
         for kind, name in (("b", "batch"), ("d", "contracting")):
             numbers = [where[kind, i] for i in range(len(batch if kind == "b" else depth))]
             if numbers:
                 attributes.append(f"{side}_{name}_dims={{{','.join(map(str, numbers))}}}")
-    shape = _shape(element, [*batch, *free[0], *free[1]], data)
+    shape = drawn_shape(element, [*batch, *free[0], *free[1]], data)
     agrees(", ".join([f"{shape} dot({', '.join(operands)})", *attributes]))
 
 

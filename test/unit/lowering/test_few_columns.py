@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.lowering.test_contractions import agrees
+from unit.lowering.contraction_support import agrees
 
 import mlirhlo
 from mlirhlo.lowering import target

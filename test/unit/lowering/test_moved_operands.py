@@ -8,7 +8,7 @@ from math import prod
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from unit.lowering.test_contractions import agrees
+from unit.lowering.contraction_support import agrees
 
 import mlirhlo
 from mlirhlo.dialects.hlo.ops import DotOp

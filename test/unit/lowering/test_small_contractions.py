@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from unit.lowering.test_contractions import agrees, draw
+from unit.lowering.contraction_support import agrees, draw
 
 import mlirhlo
 from mlirhlo.lowering.cpu.compiler import lower

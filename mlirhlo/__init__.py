@@ -11,7 +11,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from mlirhlo.importing import ALONE
+from mlirhlo.importing import ALONE, LATE
+
+with LATE:
+    from mlirhlo import diagnostics as _diagnostics
+    from mlirhlo import formats as _formats
+    from mlirhlo.analysis import verifier as _verifier
+    from mlirhlo.debug import dump as _dump
+    from mlirhlo.debug import replay as _replay
+    from mlirhlo.dialects.hlo import module as _hlo_module
+    from mlirhlo.formats import hlo_text as _hlo_text
+    from mlirhlo.interp import custom_calls as _custom_calls
+    from mlirhlo.interp import device_counts as _device_counts
+    from mlirhlo.interp import engine as _engine
+    from mlirhlo.interp import values as _values
+    from mlirhlo.rewrites import hlo_to_stablehlo as _hlo_to_stablehlo
+    from mlirhlo.rewrites import pipeline as _pipeline
+    from mlirhlo.rewrites import stablehlo_refine_shapes as _stablehlo_refine_shapes
+    from mlirhlo.rewrites import stablehlo_to_hlo as _stablehlo_to_hlo
+    from mlirhlo.runtime import compiler as _compiler
+    from mlirhlo.runtime import partition as _partition
+    from mlirhlo.runtime import sharded as _sharded
+
 
 if TYPE_CHECKING:
     import os
@@ -88,14 +109,12 @@ class Module:
             return self.op
         import numpy as np
 
-        with ALONE:
-            from mlirhlo.rewrites.stablehlo_refine_shapes import refine_for
-            from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
-
         shapes = tuple(np.shape(cast(Any, argument)) for argument in arguments)
         found = self._made.get(shapes)
         if found is None:
-            found = convert_to_hlo(refine_for(self.op, shapes), with_device_counts=True)
+            found = _stablehlo_to_hlo.convert_to_hlo(
+                _stablehlo_refine_shapes.refine_for(self.op, shapes), with_device_counts=True
+            )
             self._made[shapes] = found
         return found
 
@@ -104,9 +123,7 @@ class Module:
         """The IR as HLO of known sizes. Raises `HloError` HLO0435 for a program that is made HLO
         only when it is called."""
         if self._is_open:
-            from mlirhlo.diagnostics import error
-
-            raise error(
+            raise _diagnostics.error(
                 "HLO0435",
                 "the sizes of the program's arguments are unknown before it is called",
                 help="the pass stablehlo-refine-arguments gives them sizes",
@@ -116,10 +133,7 @@ class Module:
     @property
     def hlo(self) -> HloModule:
         """The IR as HLO: header attributes, computations, instructions."""
-        with ALONE:
-            from mlirhlo.dialects.hlo.module import HloModule
-
-        return HloModule(self.op)
+        return _hlo_module.HloModule(self.op)
 
     @property
     def name(self) -> str:
@@ -133,25 +147,17 @@ class Module:
         `stablehlo` is the program that computes the same, also of optimised modules. Raises
         `HloError` HLO0502 for an unknown format, HLO0427 for what StableHLO has no type for.
         """
-        with ALONE:
-            from mlirhlo.formats import to_bytes
-
         if options is None and str(format) in ("hlo", "txt", "text"):
-            with ALONE:
-                from mlirhlo.formats.hlo_text import PrintOptions
-
-            options = PrintOptions(large_constants=True)
+            options = _hlo_text.PrintOptions(large_constants=True)
         op = self._in(format)
-        return to_bytes(op, format, options=options).decode("utf-8", "surrogateescape")
+        return _formats.to_bytes(op, format, options=options).decode("utf-8", "surrogateescape")
 
     def _in(self, format: str | None) -> ModuleOp:
         """The IR in the dialect that a format holds."""
         if format not in ("stablehlo", "artifact") or self._is_open:
             return self.op
-        with ALONE:
-            from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 
-        return convert_to_stablehlo(self.op)
+        return _hlo_to_stablehlo.convert_to_stablehlo(self.op)
 
     def __str__(self) -> str:
         return self.as_text()
@@ -163,37 +169,25 @@ class Module:
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Writes the module to a file, in the format its name ends in (`.hlo .txt .mlir .pb .pbtxt
         .json`, and `.gz` after them). Raises `HloError` HLO0503."""
-        with ALONE:
-            from mlirhlo.formats import write
-            from mlirhlo.formats.hlo_text import PrintOptions
-
         op = self._in(format)
-        write(op, path, format, options=PrintOptions(large_constants=True))
+        _formats.write(op, path, format, options=_hlo_text.PrintOptions(large_constants=True))
 
     def problems(self) -> list[Diagnostic]:
         """What is wrong with the module; empty when it is valid."""
-        with ALONE:
-            from mlirhlo.analysis.verifier import verify_module
-
-        return verify_module(self.op)
+        return _verifier.verify_module(self.op)
 
     def verify(self) -> None:
         """Raises `HloError` with all `problems` when there are any."""
-        from mlirhlo.diagnostics import HloError
-
         problems = self.problems()
         if problems:
-            raise HloError(*problems)
+            raise _diagnostics.HloError(*problems)
 
     def opt(self, passes: str) -> Module:
         """Runs passes (`"cse,dce"`) on the module, in place, and returns it.
 
         Raises `HloError` HLO0400 to HLO0402 for a pipeline that cannot be read.
         """
-        with ALONE:
-            from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
-
-        run_pipeline(self.op, parse_pipeline(passes))
+        _pipeline.run_pipeline(self.op, _pipeline.parse_pipeline(passes))
         return self
 
     def __call__(self, *arguments: object) -> Any:
@@ -211,16 +205,12 @@ class Module:
         self, *arguments: object, replica: int = 0, partition: int = 0, hook: Hook | None = None
     ) -> Any:
         """As a call, with the device's numbers and a hook told of every instruction."""
-        with ALONE:
-            from mlirhlo.interp.engine import Interpreter
-            from mlirhlo.interp.values import for_user
-
         if hook is not None and not callable(hook):
             raise _wrong_type("hook", "a function", hook)
-        result = Interpreter(self._for(arguments), hook=hook).run(
+        result = _engine.Interpreter(self._for(arguments), hook=hook).run(
             arguments, replica=replica, partition=partition
         )
-        return for_user(result)
+        return _values.for_user(result)
 
     def on_devices(
         self, *per_device: Sequence[object], replicas: int = 0, partitions: int = 0
@@ -231,32 +221,25 @@ class Module:
         are 0 are those that the module needs: its header's, or those of its manual computations and
         collectives. Raises `HloError` HLO0353 when the numbers do not agree.
         """
-        with ALONE:
-            from mlirhlo.debug.replay import Inputs, run
-            from mlirhlo.interp.device_counts import device_counts
-            from mlirhlo.interp.values import for_user
-
         for one in per_device:
             if not isinstance(one, list | tuple):
                 raise _wrong_type("on_devices", "lists of arguments, one for each device", one)
         for number in (replicas, partitions):
             if not isinstance(number, int) or number < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise _wrong_type("replicas and partitions", "numbers of devices", number)
-        counts = device_counts(self.hlo)
+        counts = _device_counts.device_counts(self.hlo)
         replicas = replicas or counts.replicas
         partitions = partitions or counts.partitions
-        results = run(self.op, Inputs(per_device, replicas, partitions))
-        return list(cast("tuple[Any, ...]", for_user(tuple(results))))
+        results = _replay.run(self.op, _replay.Inputs(per_device, replicas, partitions))
+        return list(cast("tuple[Any, ...]", _values.for_user(tuple(results))))
 
     @property
     def arguments(self) -> tuple[tuple[Any, ...], ...]:
         """The inputs stored in a snapshot, per partition: numpy arrays, tuples of them."""
         if self.loaded is None:
             return ()
-        with ALONE:
-            from mlirhlo.interp.values import value_of_literal
 
-        return tuple(tuple(map(value_of_literal, one)) for one in self.loaded.arguments)
+        return tuple(tuple(map(_values.value_of_literal, one)) for one in self.loaded.arguments)
 
     @property
     def expected(self) -> Any:
@@ -264,16 +247,12 @@ class Module:
         stored = None if self.loaded is None else self.loaded.result
         if stored is None or stored.is_elided:
             return None
-        with ALONE:
-            from mlirhlo.interp.values import value_of_literal
 
-        return value_of_literal(stored)
+        return _values.value_of_literal(stored)
 
 
 def _wrong_type(what: str, wanted: str, given: object, help: str | None = None) -> Exception:
-    from mlirhlo.diagnostics import wrong_type
-
-    return wrong_type(what, wanted, given, help)
+    return _diagnostics.wrong_type(what, wanted, given, help)
 
 
 def load(source: Source, format: str | None = None) -> Module:
@@ -283,10 +262,7 @@ def load(source: Source, format: str | None = None) -> Module:
     as it was. One whose arguments have unknown sizes is converted when it is called, for the shapes
     given. Raises `HloError` when it cannot be read or converted; nothing is verified.
     """
-    with ALONE:
-        from mlirhlo.formats import load as load_any
-
-    return _module(load_any(source, format))
+    return _module(_formats.load(source, format))
 
 
 def parse(text: str, format: str | None = None) -> Module:
@@ -294,24 +270,17 @@ def parse(text: str, format: str | None = None) -> Module:
 
     StableHLO is converted, as `load` does. Raises `HloError`.
     """
-    with ALONE:
-        from mlirhlo.formats import load as load_any
-
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _wrong_type("parse", "a string", text, "mlirhlo.load reads bytes and files")
-    return _module(load_any(text.encode("utf-8", "surrogateescape"), format, name="<string>"))
+    return _module(_formats.load(text.encode("utf-8", "surrogateescape"), format, name="<string>"))
 
 
 def _module(loaded: Loaded) -> Module:
     """What was read, as HLO."""
     module = loaded.module
     if any(op.name == "func.func" for op in module.ops):
-        with ALONE:
-            from mlirhlo.rewrites.stablehlo_refine_shapes import takes_any_size
-            from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
-
-        if not takes_any_size(module):
-            module = convert_to_hlo(module, with_device_counts=True)
+        if not _stablehlo_refine_shapes.takes_any_size(module):
+            module = _stablehlo_to_hlo.convert_to_hlo(module, with_device_counts=True)
     return Module(module, loaded)
 
 
@@ -391,11 +360,6 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     HLO0524 for options that do not fit, HLO0520 and HLO0521 for flags that do not, HLO0508 for arguments of
     other types, and the verifier's for a module whose faults are in the way.
     """
-    with ALONE:
-        from mlirhlo.debug.dump import flags_for
-        from mlirhlo.diagnostics import HloError
-        from mlirhlo.runtime.compiler import compile_module
-
     if not isinstance(level, int) or not 0 <= level <= 3:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _wrong_type("level", "a number from 0 to 3", level)
     if options is not None and not hasattr(options, "items"):
@@ -405,10 +369,10 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
     if clusters and devices is not None:
         raise _wrong_type("devices", "left out with clusters", devices)
     made = module if isinstance(module, Module) else load(module)
-    flags, program = flags_for(options), made.stablehlo
+    flags, program = _dump.flags_for(options), made.stablehlo
 
     def compile_one(op: ModuleOp) -> Executable:
-        return compile_module(
+        return _compiler.compile_module(
             op,
             platform,
             level=level,
@@ -421,20 +385,16 @@ def compile(  # noqa: A001  # numba's, torch's and re's word for it
 
     try:
         if clusters:
-            with ALONE:
-                from mlirhlo.runtime.partition import compile_clusters
-            return compile_clusters(made.static_op, compile_one)
+            return _partition.compile_clusters(made.static_op, compile_one)
         if devices is None:
             return compile_one(made.static_op)
-        with ALONE:
-            from mlirhlo.runtime.sharded import compile_sharded
-        return compile_sharded(made.static_op, devices, compile_one)
-    except HloError:
+        return _sharded.compile_sharded(made.static_op, devices, compile_one)
+    except _diagnostics.HloError:
         raise
     except Exception as found:
         # Modules are not verified before they are compiled.
         if problems := Module(made.static_op).problems():
-            raise HloError(*problems) from found
+            raise _diagnostics.HloError(*problems) from found
         raise
 
 
@@ -444,14 +404,11 @@ def register_custom_call(target: str, function: Meaning) -> None:
     `inputs` are numpy arrays in logical order, tuples of them for tuples; the result has to fit
     `op.shape`. A second registration replaces the first. Raises `HloError` HLO0508 for other types.
     """
-    with ALONE:
-        from mlirhlo.interp.custom_calls import register_custom_call as register
-
     if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _wrong_type("target", "the name of custom calls", target)
     if not callable(function):
         raise _wrong_type("function", "a function of (op, inputs, frame)", function)
-    register(target, function)
+    _custom_calls.register_custom_call(target, function)
 
 
 def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.observer import SILENT, Observer
+
+with LATE:
+    from mlirhlo.interp import machine
+    from mlirhlo.runtime import compiler
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -51,12 +57,9 @@ class Compiled:
         `seed`: of `rng` instructions. `observer` is told of the compilation.
         Raises `HloError` HLO0432 and HLO0435 for what has no code.
         """
-        from mlirhlo.interp.machine import Machine
-        from mlirhlo.runtime.compiler import compile_module
-
         executable = self.executables.get((platform, module))
         if executable is None:
-            executable = self.executables[platform, module] = compile_module(
+            executable = self.executables[platform, module] = compiler.compile_module(
                 module,
                 platform,
                 debug=self.debug,
@@ -65,7 +68,9 @@ class Compiled:
                 gpu=self.gpu,
             )
         devices = inputs.replicas, inputs.partitions
-        return lambda: executable.run_devices(Machine(*devices, seed=seed), inputs.per_device)
+        return lambda: executable.run_devices(
+            machine.Machine(*devices, seed=seed), inputs.per_device
+        )
 
     def _simulated(self) -> list[GpuExecutable]:
         """Executables of simulated GPUs."""

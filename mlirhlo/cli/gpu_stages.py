@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.cli import inputs
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug import options
+    from mlirhlo.dialects import gpu as dialects_gpu
+    from mlirhlo.dialects import hlo, nvgpu
+    from mlirhlo.dialects import nvvm as dialects_nvvm
+    from mlirhlo.dialects import structured as dialects_structured
+    from mlirhlo.lowering import observer as lowering_observer
+    from mlirhlo.lowering import structured
+    from mlirhlo.lowering.gpu import compiler, host, nvvm, ptx, sass
+    from mlirhlo.runtime.cuda import devices
+
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -50,22 +63,17 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags,
 
     Raises `HloError` HLO0802 and HLO0435 for what has no code, HLO0800 and HLO0801 for devices.
     """
-    from mlirhlo.debug.options import wanted_passes
-    from mlirhlo.lowering.gpu.compiler import merged, plan_gpu
-    from mlirhlo.lowering.gpu.host import whole_program
-    from mlirhlo.lowering.observer import SILENT
-    from mlirhlo.lowering.structured import structured_module
-    from mlirhlo.runtime.cuda.devices import device_of
-
-    observer = SILENT if observer is None else observer
+    observer = lowering_observer.SILENT if observer is None else observer
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
-    device, wanted = device_of(gpu, flags), wanted_passes(flags)
-    fused, plan = plan_gpu(loaded.module, device, observer, wanted)
+    device, wanted = devices.device_of(gpu, flags), options.wanted_passes(flags)
+    fused, plan = compiler.plan_gpu(loaded.module, device, observer, wanted)
     if stage in ("structured", "scheduled"):
-        kernels = structured_module(fused, plan.instructions, plan.kernels, constants=True)
+        kernels = structured.structured_module(
+            fused, plan.instructions, plan.kernels, constants=True
+        )
         return _continued(kernels, "structured", stage, device)
-    return _continued(whole_program(merged(plan.kernels), plan), "gpu", stage, device)
+    return _continued(host.whole_program(compiler.merged(plan.kernels), plan), "gpu", stage, device)
 
 
 def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: Flags) -> Stage:
@@ -75,57 +83,51 @@ def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: 
     what the following stages raise.
     """
     from mlirhlo.cli.stage_files import parsed
-    from mlirhlo.runtime.cuda.devices import device_of
 
     if STAGES.index(wanted) < STAGES.index(given):
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
     is_module = given in ("structured", "scheduled", "gpu", "nvvm")
     value = parsed(text, name, context()) if is_module else text
-    return _continued(value, given, wanted, device_of(gpu, flags))
+    return _continued(value, given, wanted, devices.device_of(gpu, flags))
 
 
 def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice) -> Stage:
     """Stage after stage from a module or a text to the wanted one."""
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.lowering.gpu.compiler import built, schedule_all
-    from mlirhlo.lowering.gpu.host import code_of, kernels_in, with_code
-    from mlirhlo.lowering.gpu.nvvm import to_nvvm
-    from mlirhlo.lowering.gpu.ptx import optimized_llvm, to_llvm_text, to_ptx
-    from mlirhlo.lowering.gpu.sass import to_sass
-
     stage = given
     while stage != wanted:
         if isinstance(value, ModuleOp):
             if stage == "structured":
-                schedule_all(value, device)
+                compiler.schedule_all(value, device)
                 stage = "scheduled"
             elif stage == "scheduled":
-                value, stage = ModuleOp([built(value, device)]), "gpu"
+                value, stage = ModuleOp([compiler.built(value, device)]), "gpu"
             elif stage == "gpu":
-                value, stage = with_code(value, to_nvvm(kernels_in(value))), "nvvm"
+                value, stage = host.with_code(value, nvvm.to_nvvm(host.kernels_in(value))), "nvvm"
             else:
-                value, stage = to_llvm_text(code_of(value), device), "llvm"
+                value, stage = ptx.to_llvm_text(host.code_of(value), device), "llvm"
         elif stage == "llvm" and wanted == "llvm-opt":
-            value, stage = optimized_llvm(value, device), "llvm-opt"
+            value, stage = ptx.optimized_llvm(value, device), "llvm-opt"
         elif stage in ("llvm", "llvm-opt"):
-            value, stage = to_ptx(value, device, optimize=stage == "llvm"), "ptx"
+            value, stage = ptx.to_ptx(value, device, optimize=stage == "llvm"), "ptx"
         else:
-            value, stage = to_sass(value, device), "sass"
+            value, stage = sass.to_sass(value, device), "sass"
     return value
 
 
 def context() -> Context:
     """The dialects of the stages of GPUs."""
     from mlirhlo.cli import stage_files
-    from mlirhlo.dialects.gpu import GPU
-    from mlirhlo.dialects.hlo import HLO
-    from mlirhlo.dialects.nvgpu import NVGPU
-    from mlirhlo.dialects.nvvm import NVVM
-    from mlirhlo.dialects.structured import STRUCTURED
 
     made = stage_files.context()
-    for dialect in (GPU, NVGPU, NVVM, HLO, STRUCTURED):
+    for dialect in (
+        dialects_gpu.GPU,
+        nvgpu.NVGPU,
+        dialects_nvvm.NVVM,
+        hlo.HLO,
+        dialects_structured.STRUCTURED,
+    ):
         made.load_dialect(dialect)
     return made

@@ -8,9 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import aot, formats
+    from mlirhlo.aot import config as aot_config
+    from mlirhlo.aot import files as aot_files
+    from mlirhlo.aot import graphs, signature, targets
+    from mlirhlo.formats import sniff
+    from mlirhlo.integrations.tensorflow.clustering import graph
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -76,28 +87,24 @@ def _run(argv: Sequence[str]) -> int:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"hlo-aot of mlirhlo {mlirhlo.__version__}")
         return DONE
-    from mlirhlo.aot.targets import HOST, available_triples, variants
 
     if options.list_targets:
-        print("\n".join(available_triples()))
+        print("\n".join(targets.available_triples()))
         return DONE
     kinds = _kinds(options)
     _check_class(options.cpp_class)
     if "{}" not in options.lapack:
         raise usage_error(f"--lapack={options.lapack}: no {{}} for the name of a routine")
-    triple = options.target or HOST
-    variants(triple, options.march)  # before anything is read
+    triple = options.target or targets.HOST
+    targets.variants(triple, options.march)  # before anything is read
     source = _source(options, parsed.files)
     if source is None:
         return INPUT_AT_FAULT
-    from mlirhlo.aot import compile_ahead, emitted, write_files
 
     module, name, config = source
-    ahead = compile_ahead(
+    ahead = aot.compile_ahead(
         module,
         options.name or _stem(name),
         triple=triple,
@@ -106,8 +113,8 @@ def _run(argv: Sequence[str]) -> int:
         config=config,
         lapack_symbol=options.lapack,
     )
-    files = emitted(ahead, kinds, cpp_class=options.cpp_class, version=options.package_version)
-    for path in write_files(Path(options.output), files):
+    files = aot.emitted(ahead, kinds, cpp_class=options.cpp_class, version=options.package_version)
+    for path in aot.write_files(Path(options.output), files):
         print(path)
     if ahead.libraries:
         print(f"link with: {' '.join(ahead.libraries)}")
@@ -115,12 +122,10 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _kinds(options: Options) -> Sequence[str]:
-    from mlirhlo.aot.files import KINDS
-
     kinds = options.emit or ("obj",)
     for kind in kinds:
-        if kind not in KINDS:
-            raise usage_error(f"--emit={kind}: not one of {', '.join(KINDS)}")
+        if kind not in aot_files.KINDS:
+            raise usage_error(f"--emit={kind}: not one of {', '.join(aot_files.KINDS)}")
     return kinds
 
 
@@ -130,44 +135,34 @@ def _check_class(name: str) -> None:
 
 
 def _config(path: str) -> Config | None:
-    from mlirhlo.aot.config import parse_config
-    from mlirhlo.formats import read_file
-
     if not path:
         return None
-    data, name = read_file(path)
-    return parse_config(data.decode(errors="replace"), name)
+    data, name = formats.read_file(path)
+    return aot_config.parse_config(data.decode(errors="replace"), name)
 
 
 def _stem(name: str) -> str:
     """The file's name as one of C; nothing for standard input."""
-    from mlirhlo.aot.signature import identifier
-
-    return "" if name.startswith("<") else identifier(Path(name).name.partition(".")[0])
+    return "" if name.startswith("<") else signature.identifier(Path(name).name.partition(".")[0])
 
 
 def _source(options: Options, files: Sequence[str]) -> tuple[ModuleOp, str, Config | None] | None:
     """The module, the name of its file, and the config; None where mistakes have been told."""
-    from mlirhlo.formats.sniff import unwrap
-    from mlirhlo.integrations.tensorflow.clustering.graph import is_graph, read_graph
-
     if options.format != GRAPH:
         inputs.check_format(options.format)
     data, name = inputs.read_input(inputs.single_file(list(files)))
-    plain, config = unwrap(data, name), _config(options.config)
-    if options.format == GRAPH or (options.format is None and is_graph(plain)):
+    plain, config = sniff.unwrap(data, name), _config(options.config)
+    if options.format == GRAPH or (options.format is None and graph.is_graph(plain)):
         if config is None:
             raise usage_error(
                 "a TensorFlow graph is compiled for the feeds and fetches of a config",
                 help="--config=FILE names it, a tf2xla.Config",
             )
-        from mlirhlo.aot.graphs import graph_module
 
-        module, config = graph_module(read_graph(plain, name), config)
+        module, config = graphs.graph_module(graph.read_graph(plain, name), config)
         return module, name, config
-    from mlirhlo.formats import load
 
-    loaded = load(data, options.format, name=name)
+    loaded = formats.load(data, options.format, name=name)
     problems = inputs.verify(loaded)
     report(problems)
     if problems:

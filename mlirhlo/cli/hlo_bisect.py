@@ -12,12 +12,21 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import mlirhlo
 from mlirhlo.cli.inputs import as_hlo, check_entry, read_input, single_file
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool
 from mlirhlo.cli.run_hlo_module import MISCOMPARED
 from mlirhlo.cli.trying import ProgressLine, TryingOptions, beside, kept_verdicts
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.debug.bisect import compare, folders, pipelines, stages, xla
+    from mlirhlo.debug.bisect import report as bisect_report
+    from mlirhlo.debug.trials import conditions, texts
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.bisect.folders import FolderBisection
@@ -62,8 +71,6 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
     if options.version:
-        import mlirhlo
-
         print(f"hlo-bisect of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help or not parsed.files:
@@ -76,10 +83,8 @@ def _run(argv: Sequence[str]) -> int:
         with _unpacked(first) as folder:
             return _folder(folder, parsed.files[1] if len(parsed.files) > 1 else "", options, first)
     if options.bad.upper().startswith("XLA"):
-        from mlirhlo.debug.bisect.xla import recorded_by_xla
-
         text, _ = _text(single_file(parsed.files))
-        with recorded_by_xla(text, options.disabled) as folder:
+        with xla.recorded_by_xla(text, options.disabled) as folder:
             code = _folder(folder, "", options, first)
         return code or _generated_code(text, options)
     return _pipeline(single_file(parsed.files), options)
@@ -89,17 +94,13 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _folder(folder: str, module: str, options: Options, given: str) -> int:
-    from mlirhlo.debug.bisect.compare import SEEDS
-    from mlirhlo.debug.bisect.folders import bisect_folder
-    from mlirhlo.debug.bisect.stages import read_stages
-
-    recorded = read_stages(folder, module)
+    recorded = stages.read_stages(folder, module)
     output = options.output or beside(given, ".bisect.tar.gz")
     line = ProgressLine(quiet=options.quiet)
-    seeds = options.condition().seeds if options.inputs else SEEDS
+    seeds = options.condition().seeds if options.inputs else compare.SEEDS
     with kept_verdicts(output, "nothing is decided yet") as verdicts:
         try:
-            found = bisect_folder(
+            found = folders.bisect_folder(
                 recorded,
                 seeds=seeds,
                 npz=options.input_npz,
@@ -112,10 +113,8 @@ def _folder(folder: str, module: str, options: Options, given: str) -> int:
             line.close()
     said = _said_of_folder(found)
     if found.culprit is not None:
-        from mlirhlo.debug.bisect.report import write_report
-
         stage, before = found.culprit.stage, found.culprit.before
-        write_report(
+        bisect_report.write_report(
             output, found.module, stage.pass_name, stage.pipeline, before.text, stage.text, said
         )
     _print(options, said, _plain(found), output if found.culprit else "")
@@ -124,9 +123,9 @@ def _folder(folder: str, module: str, options: Options, given: str) -> int:
 
 def _generated_code(text: str, options: Options) -> int:
     """What XLA computes against the interpreter, where no pass is at fault."""
-    from mlirhlo.debug.trials.conditions import Condition, evaluate
-
-    verdict = evaluate(text, Condition("differs", ("XLA", options.good)).as_json())
+    verdict = conditions.evaluate(
+        text, conditions.Condition("differs", ("XLA", options.good)).as_json()
+    )
     if not verdict["holds"]:
         return DONE
     print(f"results of XLA's code differ though all stages agree: {verdict['detail']}")
@@ -181,8 +180,6 @@ def _unpacked(path: str) -> Generator[str]:
 
 
 def _pipeline(path: str, options: Options) -> int:
-    from mlirhlo.debug.bisect.pipelines import bisect_pipeline
-
     options.bad = options.bad or "Interpreter:cpu"
     condition = options.condition()
     text, name = _text(path)
@@ -190,7 +187,7 @@ def _pipeline(path: str, options: Options) -> int:
     line = ProgressLine(quiet=options.quiet)
     with kept_verdicts(output, "nothing is decided yet") as verdicts:
         try:
-            found = bisect_pipeline(
+            found = pipelines.bisect_pipeline(
                 text,
                 condition,
                 name=name,
@@ -204,9 +201,7 @@ def _pipeline(path: str, options: Options) -> int:
     said = _said_of_pipeline(found)
     has_report = bool(found.before and found.after)
     if has_report:
-        from mlirhlo.debug.bisect.report import write_report
-
-        write_report(
+        bisect_report.write_report(
             output,
             name.rsplit(".", 1)[0],
             found.pass_name,
@@ -241,13 +236,10 @@ def _said_of_pipeline(found: PipelineBisection) -> str:
 
 
 def _text(path: str) -> tuple[str, str]:
-    from mlirhlo.debug.trials.texts import module_text
-    from mlirhlo.formats import load
-
     data, name = read_input(path)
-    loaded = as_hlo(load(data, name=name))
+    loaded = as_hlo(formats.load(data, name=name))
     check_entry(loaded)
-    return module_text(loaded.module), f"{beside(name.strip('<>'), '')}.hlo"
+    return texts.module_text(loaded.module), f"{beside(name.strip('<>'), '')}.hlo"
 
 
 def _print(options: Options, said: str, plain: dict[str, Any], report: str) -> None:

@@ -8,10 +8,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli.inputs import as_hlo, check_entry, read_input, single_file
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
 from mlirhlo.cli.trying import ProgressLine
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.debug import cost
+    from mlirhlo.debug.cost import chip, texts, what_if
+    from mlirhlo.debug.trials import conditions, sides
+    from mlirhlo.rewrites import pipeline
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -64,17 +74,14 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
     if options.version:
-        import mlirhlo
-
         print(f"hlo-cost of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
         return DONE
-    from mlirhlo.debug.cost import chip, chip_names, estimate
 
     if options.list_chips:
-        for name in chip_names():
+        for name in cost.chip_names():
             known = chip(name)
             print(f"{name:9} {known.description}: {', '.join(known.sources)}")
         return DONE
@@ -87,7 +94,7 @@ def _run(argv: Sequence[str]) -> int:
         for target in chips:
             for each in modules:
                 line.show(f"costs on {target.name}", len(reports), len(chips) * len(modules))
-                reports.append(estimate(each, target))
+                reports.append(cost.estimate(each, target))
     finally:
         line.close()
     _write(reports, options)
@@ -95,31 +102,26 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _read(path: str, options: Options) -> ModuleOp:
-    from mlirhlo.debug.trials.conditions import verify
-    from mlirhlo.debug.trials.sides import Side
-    from mlirhlo.formats import load
-    from mlirhlo.rewrites.pipeline import run_pipeline
-
     data, name = read_input(path)
-    loaded = as_hlo(load(data, name=name))
+    loaded = as_hlo(formats.load(data, name=name))
     check_entry(loaded)
-    verify(loaded.module, name)
+    conditions.verify(loaded.module, name)
     if options.passes:
-        run_pipeline(loaded.module, Side.parse(f"Interpreter:{options.passes}").pipeline())
+        pipeline.run_pipeline(
+            loaded.module, sides.Side.parse(f"Interpreter:{options.passes}").pipeline()
+        )
     return loaded.module
 
 
 def _changed(module: ModuleOp, options: Options) -> ModuleOp:
-    from mlirhlo.debug.cost.what_if import with_sharding, with_sizes
-
     if options.resize:
-        module = with_sizes(module, dict(_pair(text) for text in options.resize))
+        module = what_if.with_sizes(module, dict(_pair(text) for text in options.resize))
     if options.shard:
         tiles: dict[str, tuple[int, ...]] = {}
         for part in options.shard.split(";"):
             name, _, counts = part.strip().rpartition(":")
             tiles[name] = tuple(_number("--shard", part, count) for count in counts.split(","))
-        module = with_sharding(module, tiles)
+        module = what_if.with_sharding(module, tiles)
     return module
 
 
@@ -136,23 +138,20 @@ def _number(option: str, text: str, number: str) -> int:
 
 
 def _write(reports: Sequence[CostReport], options: Options) -> None:
-    from mlirhlo.debug.cost.texts import as_page, as_text, summary
-    from mlirhlo.formats import write_file
-
     last = reports[-1]
     if options.html:
-        write_file(options.html, as_page(last).encode("utf-8", "surrogateescape"))
+        formats.write_file(options.html, texts.as_page(last).encode("utf-8", "surrogateescape"))
     if options.pprof:
         if last.memory is None:
             raise usage_error("--pprof: the buffers of this module cannot be assigned")
-        write_file(options.pprof, last.memory.pprof())
+        formats.write_file(options.pprof, last.memory.pprof())
     if options.json:
         plain = [asdict(report) for report in reports]
         print(json.dumps(plain if len(plain) > 1 else plain[0], indent=1))
     elif len(reports) > 1:
-        print("\n".join(map(summary, reports)))
+        print("\n".join(map(texts.summary, reports)))
     else:
-        print("\n".join(as_text(last, options.top)))
+        print("\n".join(texts.as_text(last, options.top)))
 
 
 if __name__ == "__main__":

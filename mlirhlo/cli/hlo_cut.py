@@ -9,11 +9,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import mlirhlo
 from mlirhlo.cli.inputs import as_hlo, check_entry, read_input
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
 from mlirhlo.cli.trying import beside
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.debug import cut as debug_cut
+    from mlirhlo.debug import replay
+    from mlirhlo.debug.trials import conditions, texts
+    from mlirhlo.dialects.hlo import module
+    from mlirhlo.dialects.hlo import shapes as hlo_shapes
+    from mlirhlo.formats import arrays as formats_arrays
+    from mlirhlo.interp import values as interp_values
+    from mlirhlo.runtime import programs
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.cut import Part, Recording
@@ -64,8 +78,6 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
     if options.version:
-        import mlirhlo
-
         print(f"hlo-cut of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help:
@@ -73,24 +85,22 @@ def _run(argv: Sequence[str]) -> int:
         return DONE
     if len(parsed.files) < 2:
         raise usage_error("a file and an instruction are needed", help="hlo-cut m.hlo fusion.3")
-    from mlirhlo.debug.cut import cut
-    from mlirhlo.debug.trials.texts import module_text
-    from mlirhlo.dialects.hlo.module import HloModule
-    from mlirhlo.formats import load, write_file
 
     path, *names = parsed.files
     data, name = read_input(path)
-    loaded = as_hlo(load(data, name=name))
+    loaded = as_hlo(formats.load(data, name=name))
     check_entry(loaded)
-    view = HloModule(loaded.module)
+    view = module.HloModule(loaded.module)
     height = options.height or (-1 if options.since else 1)
     targets = [_named(view, n) for n in names]
-    part = cut(view, targets, frontier=[_named(view, n) for n in options.since], height=height)
+    part = debug_cut.cut(
+        view, targets, frontier=[_named(view, n) for n in options.since], height=height
+    )
     output = options.output or f"{names[-1].lstrip('%').replace('/', '_')}.hlo"
-    write_file(output, module_text(part.module).encode("utf-8", "surrogateescape"))
+    formats.write_file(output, texts.module_text(part.module).encode("utf-8", "surrogateescape"))
     facts: dict[str, Any] = {
         "module": output,
-        "instructions": sum(1 for _ in HloModule(part.module).instructions),
+        "instructions": sum(1 for _ in module.HloModule(part.module).instructions),
         "parameters": [op.instruction_name for op in part.parameters],
     }
     if options.record or options.benchmark:
@@ -119,20 +129,20 @@ def _named(view: HloModule, name: str) -> Instruction:
 def _recorded(
     view: HloModule, part: Part, loaded: Loaded, options: Options, path: str
 ) -> dict[str, Any]:
-    from mlirhlo.debug.cut import record, replays
-    from mlirhlo.dialects.hlo.shapes import TupleShape
-    from mlirhlo.formats.arrays import write_run
-    from mlirhlo.interp.values import arrays_of
-
-    recording = record(view, part, _arguments(view, loaded, options), options.execution)
-    shapes = [TupleShape(tuple(op.shape for op in ops)) for ops in (part.parameters, part.results)]
+    recording = debug_cut.record(view, part, _arguments(view, loaded, options), options.execution)
+    shapes = [
+        hlo_shapes.TupleShape(tuple(op.shape for op in ops))
+        for ops in (part.parameters, part.results)
+    ]
     values = (recording.inputs, recording.outputs)
-    arrays = [arrays_of(cast(Any, value)) for value in values]
-    write_run(path, {"in": ([arrays[0]], shapes[0]), "out": ([arrays[1]], shapes[1])})
+    arrays = [interp_values.arrays_of(cast(Any, value)) for value in values]
+    formats_arrays.write_run(
+        path, {"in": ([arrays[0]], shapes[0]), "out": ([arrays[1]], shapes[1])}
+    )
     facts: dict[str, Any] = {
         "values": path,
         "executions": recording.executions,
-        "differs": replays(part, recording),
+        "differs": debug_cut.replays(part, recording),
     }
     if options.benchmark:
         facts["microseconds"] = _timed(part, recording)
@@ -140,24 +150,18 @@ def _recorded(
 
 
 def _arguments(view: HloModule, loaded: Loaded, options: Options) -> Sequence[object]:
-    from mlirhlo.debug import replay
-    from mlirhlo.debug.trials.conditions import fake_arguments
-    from mlirhlo.formats.arrays import read_npz
-
     if options.input_npz:
-        inputs = replay.inputs_from_archive(view.op, read_npz(options.input_npz))
+        inputs = replay.inputs_from_archive(view.op, formats_arrays.read_npz(options.input_npz))
         return inputs.per_device[0]
     if loaded.arguments:
         return replay.inputs_from_literals(view.op, loaded.arguments, 0, 0).per_device[0]
-    return fake_arguments(view.op, options.seed)
+    return conditions.fake_arguments(view.op, options.seed)
 
 
 def _timed(part: Part, recording: Recording) -> float:
     """Median of runs on the CPU."""
     import statistics
     import time
-
-    from mlirhlo.runtime import programs
 
     program = programs.prepare(part.module, programs.CPU)
     times: list[float] = []

@@ -9,11 +9,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli.inputs import as_hlo, read_input
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
 from mlirhlo.cli.run_hlo_module import MISCOMPARED
 from mlirhlo.cli.trying import ProgressLine
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.debug import diff as debug_diff
+    from mlirhlo.debug.diff import folders, page
+    from mlirhlo.debug.trials import texts
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.diff import FolderDiff, InstructionDiff, ModuleDiff
@@ -50,8 +59,6 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options, files = parsed.options, parsed.files
     if options.version:
-        import mlirhlo
-
         print(f"hlo-diff of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help:
@@ -73,14 +80,11 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _modules(before: str, after: str, options: Options) -> int:
-    from mlirhlo.debug.diff import diff_modules
-
-    diff = diff_modules(_text(before), _text(after), (before, after))
+    diff = debug_diff.diff_modules(_text(before), _text(after), (before, after))
     if options.html:
-        from mlirhlo.debug.diff.page import print_page
-        from mlirhlo.formats import write_file
-
-        write_file(options.html, print_page(diff, (before, after)).encode("utf-8", "replace"))
+        formats.write_file(
+            options.html, page.print_page(diff, (before, after)).encode("utf-8", "replace")
+        )
     if options.json:
         shown = [asdict(i) for i in diff.instructions if options.all or i.kind != "unchanged"]
         header = [asdict(change) for change in diff.header]
@@ -93,11 +97,8 @@ def _modules(before: str, after: str, options: Options) -> int:
 
 
 def _text(path: str) -> str:
-    from mlirhlo.debug.trials.texts import module_text
-    from mlirhlo.formats import load
-
     data, name = read_input(path)
-    return module_text(as_hlo(load(data, name=name)).module)
+    return texts.module_text(as_hlo(formats.load(data, name=name)).module)
 
 
 def _lines(diff: ModuleDiff, *, everything: bool) -> Iterator[str]:
@@ -124,10 +125,10 @@ def _lines(diff: ModuleDiff, *, everything: bool) -> Iterator[str]:
 
 
 def _folders(before: str, after: str, options: Options) -> int:
-    from mlirhlo.debug.diff import diff_folders
-
     line = ProgressLine(quiet=options.quiet)
-    diff = diff_folders(before, after, lambda at, total, name: line.show(name, at, total))
+    diff = debug_diff.diff_folders(
+        before, after, lambda at, total, name: line.show(name, at, total)
+    )
     line.close()
     if options.json:
         shown = [p for p in diff.programs if options.all or p.changed]
@@ -138,19 +139,17 @@ def _folders(before: str, after: str, options: Options) -> int:
 
 
 def _print_table(diff: FolderDiff, *, everything: bool) -> None:
-    from mlirhlo.debug.diff.folders import COLUMNS
-
-    rows: list[tuple[str, ...]] = [("program", *COLUMNS, "differing")]
+    rows: list[tuple[str, ...]] = [("program", *folders.COLUMNS, "differing")]
     for program in diff.programs:
         if not everything and not program.changed:
             continue
         if program.before is None or program.after is None:
             where = "only after" if program.before is None else "only before"
             figures = program.after or program.before or {}
-            cells = [f"{_number(figures.get(c))}" for c in COLUMNS]
+            cells = [f"{_number(figures.get(c))}" for c in folders.COLUMNS]
             rows.append((f"{program.name} ({where})", *cells, ""))
             continue
-        pairs = [(program.before.get(c), program.after.get(c)) for c in COLUMNS]
+        pairs = [(program.before.get(c), program.after.get(c)) for c in folders.COLUMNS]
         differing = "?" if program.differing is None else str(program.differing)
         rows.append((program.name, *(_cell(a, b) for a, b in pairs), differing))
     if len(rows) > 1:

@@ -11,8 +11,19 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, run_tool, usage_error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.debug import index
+    from mlirhlo.debug.index import changes as index_changes
+    from mlirhlo.debug.index import find as index_find
+    from mlirhlo.debug.index import pack as index_pack
+    from mlirhlo.debug.index import report
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.index import Dump, DumpedModule
@@ -63,8 +74,6 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
     if options.version:
-        import mlirhlo
-
         print(f"hlo-dump of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help or not parsed.files:
@@ -143,13 +152,11 @@ def _row(module: DumpedModule, is_main: bool) -> dict[str, object]:
 
 
 def _find(arguments: Sequence[str], options: Options) -> int:
-    from mlirhlo.debug.index.find import Hit, find, mode_of
-
     *folder, query = arguments or [""]
     if not query or (not folder and os.path.isdir(query)):
         raise usage_error("find what?", help="hlo-dump find DIR dot, or model.py:12, or any text")
     dump, _ = _folder(folder, most=1)
-    mode = mode_of(query) if options.mode == "auto" else options.mode
+    mode = index_find.mode_of(query) if options.mode == "auto" else options.mode
     if mode == "regex":
         try:
             re.compile(query)
@@ -157,8 +164,8 @@ def _find(arguments: Sequence[str], options: Options) -> int:
             raise usage_error(f"'{query}' is no regular expression: {problem}") from None
     if mode == "source" and not re.fullmatch(r".+:\d+", query):
         raise usage_error(f"'{query}' is no source line", help="write FILE:LINE, as model.py:12")
-    hits, count = list[Hit](), 0
-    for hit in find(dump, query, mode, all_files=options.all):
+    hits, count = list[index_find.Hit](), 0
+    for hit in index_find.find(dump, query, mode, all_files=options.all):
         count += 1
         if not options.limit or count <= options.limit:
             hits.append(hit)
@@ -179,11 +186,9 @@ def _find(arguments: Sequence[str], options: Options) -> int:
 
 
 def _passes(arguments: Sequence[str], options: Options) -> int:
-    from mlirhlo.debug.index.changes import changes
-
     dump, rest = _folder(arguments, most=2)
     module = dump.find(rest)
-    found = list(changes(module))
+    found = list(index_changes.changes(module))
     if options.json:
         rows = [
             {**asdict(change), "opcodes": dict(change.opcodes), "has_changed": change.has_changed}
@@ -223,13 +228,11 @@ def _passes(arguments: Sequence[str], options: Options) -> int:
 
 
 def _why(arguments: Sequence[str], options: Options) -> int:
-    from mlirhlo.debug.index import parse_name
-
     if not arguments:
         raise usage_error(
             "which file?", help="hlo-dump why module_0000.jit_f.before_optimizations.txt"
         )
-    explained = [parse_name(os.path.basename(path.rstrip("/"))) for path in arguments]
+    explained = [index.parse_name(os.path.basename(path.rstrip("/"))) for path in arguments]
     if options.json:
         rows = [
             {**asdict(name), "parts": [list(part) for part in name.parts]} for name in explained
@@ -249,13 +252,13 @@ def _why(arguments: Sequence[str], options: Options) -> int:
 
 
 def _pack(arguments: Sequence[str], options: Options) -> int:
-    from mlirhlo.debug.index.pack import pack
-
     dump, wanted = _folder(arguments, most=2)
     module = dump.find(wanted)
     safe = re.sub(r"[^\w.-]", "_", module.label)[:100]
     path = options.output or f"{safe}.tar.gz"
-    members = pack(module, path, with_passes=options.with_passes, with_data=options.with_data)
+    members = index_pack.pack(
+        module, path, with_passes=options.with_passes, with_data=options.with_data
+    )
     if options.json:
         _print_json({"module": module.label, "archive": path, "members": members})
     else:
@@ -266,12 +269,9 @@ def _pack(arguments: Sequence[str], options: Options) -> int:
 
 
 def _report(arguments: Sequence[str], options: Options) -> int:
-    from mlirhlo.debug.index.report import print_report
-    from mlirhlo.formats import write_file
-
     dump, _ = _folder(arguments, most=1)
     path = options.output or "dump.html"
-    write_file(path, print_report(dump, path).encode("utf-8", "replace"))
+    formats.write_file(path, report.print_report(dump, path).encode("utf-8", "replace"))
     if options.json:
         _print_json({"report": path, "modules": len(dump.modules)})
     else:
@@ -294,18 +294,16 @@ _COMMANDS: Mapping[str, Callable[[Sequence[str], Options], int]] = {
 
 def _folder(arguments: Sequence[str], most: int) -> tuple[Dump, str]:
     """The folder of a command line, and the argument behind it; a lone argument that is no folder is one."""
-    from mlirhlo.debug.index import read_folder
-
     if len(arguments) > most:
         raise usage_error(
             f"too many arguments: {' '.join(arguments)}", help="--help shows the commands"
         )
     if not arguments:
-        return read_folder("."), ""
+        return index.read_folder("."), ""
     first, *rest = arguments
     if most > 1 and not rest and not os.path.isdir(first):
-        return read_folder("."), first
-    return read_folder(first), rest[0] if rest else ""
+        return index.read_folder("."), first
+    return index.read_folder(first), rest[0] if rest else ""
 
 
 def _shown(text: str) -> str:

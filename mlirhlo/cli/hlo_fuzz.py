@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
 from mlirhlo.cli.run_hlo_module import MISCOMPARED
 from mlirhlo.cli.trying import LimitOptions, ProgressLine
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug.fuzz import campaign
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.fuzz.campaign import Group, Result, Settings
@@ -73,21 +79,18 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
     if options.version:
-        import mlirhlo
-
         print(f"hlo-fuzz of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
         return DONE
-    from mlirhlo.debug.fuzz.campaign import WHAT, Settings, fuzz
 
-    if unknown := [what for what in options.what if what not in WHAT]:
+    if unknown := [what for what in options.what if what not in campaign.WHAT]:
         raise usage_error(
-            f"--what={unknown[0]}: no kind of case", help=f"there are {', '.join(WHAT)}"
+            f"--what={unknown[0]}: no kind of case", help=f"there are {', '.join(campaign.WHAT)}"
         )
-    defaults = Settings()
-    settings = Settings(
+    defaults = campaign.Settings()
+    settings = campaign.Settings(
         options.seed,
         tuple(options.what) or (defaults.what if not parsed.files else ("mutants", "reader")),
         tuple(options.sides) or defaults.sides,
@@ -105,7 +108,7 @@ def _run(argv: Sequence[str]) -> int:
         line.show(f"{ran} cases, {len(result.groups)} causes", result.next, options.cases)
 
     try:
-        result = fuzz(
+        result = campaign.fuzz(
             settings,
             cases=options.cases or (1000 if not options.minutes else sys.maxsize),
             seconds=60 * options.minutes or float("inf"),
@@ -143,9 +146,7 @@ def _said_of(number: int, group: Group) -> list[str]:
 
 
 def _one(settings: Settings, number: int) -> int:
-    from mlirhlo.debug.fuzz.campaign import run_case
-
-    answer = run_case(settings, number)
+    answer = campaign.run_case(settings, number)
     print(answer["outcome"])
     if "cause" not in answer:
         return DONE

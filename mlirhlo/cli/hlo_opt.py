@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli import analyses, gpu_stages, inputs, printing, stage_files, stages
 from mlirhlo.cli.hlo_opt_options import BARE, PLATFORMS, Options, check_platform, other_option
 from mlirhlo.cli.options import Parsed, help_text, parse
@@ -14,6 +15,19 @@ from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, UsageError, report, run_too
 from mlirhlo.cli.watch import Clock, IrPrinter
 from mlirhlo.diagnostics import Diagnostic, HloError, explain
 from mlirhlo.formats import load
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.cli import pass_pages, stage_passes, xla_flags
+    from mlirhlo.debug import dump, expected
+    from mlirhlo.debug import options as debug_options
+    from mlirhlo.formats import sniff
+    from mlirhlo.mosaic import expanded
+    from mlirhlo.rewrites import passes as rewrites_passes
+    from mlirhlo.rewrites import pipeline as rewrites_pipeline
+    from mlirhlo.rewrites import pipelines, registry, stablehlo_refine_shapes
+    from mlirhlo.runtime.cuda import devices
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -51,8 +65,6 @@ def _run(argv: Sequence[str]) -> int:
             print("\nswitches of HLO text [default]: " + ", ".join(printing.switch_names()))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"hlo-opt of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.explain is not None:
@@ -69,28 +81,20 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _with_passes(parsed: Parsed[Options]) -> int:
-    from mlirhlo.cli.xla_flags import read_flags
-
     options = parsed.options
     if options.gpu_target_config:
         parsed.xla.append(("xla_gpu_target_config_filename", options.gpu_target_config))
-    xla = read_flags(parsed.xla)
+    xla = xla_flags.read_flags(parsed.xla)
     if options.load_pass:
-        from mlirhlo.rewrites.registry import load_pass_file
-
         for path in options.load_pass:
-            load_pass_file(path)
+            registry.load_pass_file(path)
     if options.help_pass:
-        from mlirhlo.cli import pass_pages
-
         try:
             print(pass_pages.help_of(options.help_pass))
         except HloError as problem:
             raise UsageError(*problem.diagnostics) from None
         return DONE
     if options.list_passes or options.help_passes:
-        from mlirhlo.cli import pass_pages
-
         print(pass_pages.listing(pages=options.help_passes, as_json=options.json))
         return DONE
     passes = _passes(options)
@@ -108,9 +112,8 @@ def _passes(options: Options) -> tuple[ModulePass, ...]:
         text = f"{text},{pipeline}" if text and pipeline else text or pipeline
     if not text:
         return _platform_passes(options)
-    from mlirhlo.cli.stage_passes import passes_at
 
-    passes = passes_at(options.stage, text)
+    passes = stage_passes.passes_at(options.stage, text)
     if options.dump_pass_pipeline:
         shown = ",".join(str(pass_.pipeline_pass_spec()) for pass_ in passes)
         print(f"builtin.module({shown})", file=sys.stderr)
@@ -122,10 +125,9 @@ def _platform_passes(options: Options) -> tuple[ModulePass, ...]:
     later stages, whose compiler runs passes of its own."""
     if options.platform.lower() in PLATFORMS or options.stage != stages.HLO:
         return ()
-    from mlirhlo.rewrites.pipelines import pipelines_of
 
     try:
-        return tuple(pipelines_of(options.platform))
+        return tuple(pipelines.pipelines_of(options.platform))
     except HloError as problem:
         raise UsageError(*problem.diagnostics) from None
 
@@ -152,17 +154,13 @@ class Job:
     @cached_property
     def trace(self) -> Trace:
         """What passes did, over all modules of the file."""
-        from mlirhlo.rewrites.passes import Trace
-
-        return Trace(remarks=[] if self.options.explain_fusion else None)
+        return rewrites_passes.Trace(remarks=[] if self.options.explain_fusion else None)
 
     def run(self, path: str) -> int:
         """Reads, works, writes; the exit code."""
         data, name = inputs.read_input(path)
         if b'"(above)"' in data:
-            from mlirhlo.mosaic.expanded import collapse_kernels
-
-            data = collapse_kernels(data.decode("utf-8", "surrogateescape"), name).encode(
+            data = expanded.collapse_kernels(data.decode("utf-8", "surrogateescape"), name).encode(
                 "utf-8", "surrogateescape"
             )
         pieces = inputs.pieces(data, name, split=self.options.split_input_file)
@@ -200,10 +198,8 @@ class Job:
         self, data: bytes, name: str, produced: list[Diagnostic]
     ) -> tuple[str, bytes] | None:
         """One module from bytes to format and bytes; what goes wrong is added to `produced`."""
-        from mlirhlo.debug.options import pass_control
-
         try:
-            self.control = pass_control(self.xla)
+            self.control = debug_options.pass_control(self.xla)
             self.control.verifies_foreign = self.checks
         except HloError as problem:
             raise UsageError(*problem.diagnostics) from None
@@ -250,11 +246,11 @@ class Job:
     def _written(self, value: stages.Stage) -> tuple[str, bytes]:
         """The bytes of a stage behind `fused`, after the passes given for it."""
         if self.passes and not isinstance(value, str | bytes):
-            from mlirhlo.cli.stage_passes import run_passes
-
             printer = IrPrinter(self.options, lambda m: stages.render_module(m).decode())
             watchers = [printer] if printer.is_wanted else []
-            for name, seconds in run_passes(value, self.passes, watchers, self.trace, self.control):
+            for name, seconds in stage_passes.run_passes(
+                value, self.passes, watchers, self.trace, self.control
+            ):
                 self.clock.add(f"pass {name}", seconds)
         is_generic = printing.emitted_format(self.options, "mlir") == "mlir-generic"
         return self.options.stage, stages.render(value, is_generic=is_generic)
@@ -284,13 +280,13 @@ class Job:
     ) -> Loaded:
         """Runs the passes; the first one over HLO finds a StableHLO program converted."""
         if passes:
-            from mlirhlo.cli.stage_passes import check_level
-
-            check_level(passes, "structured" if inputs.holds_kernels(loaded) else "hlo")
+            stage_passes.check_level(
+                passes, "structured" if inputs.holds_kernels(loaded) else "hlo"
+            )
         if passes and inputs.is_stablehlo(loaded):
-            from mlirhlo.rewrites.pipeline import works_on_hlo
-
-            count = next((i for i, p in enumerate(passes) if works_on_hlo(p)), len(passes))
+            count = next(
+                (i for i, p in enumerate(passes) if rewrites_pipeline.works_on_hlo(p)), len(passes)
+            )
             self._run(loaded, passes[:count], produced)
             passes = passes[count:]
             if not produced and passes:
@@ -311,25 +307,19 @@ class Job:
 
     def _start_dump(self, loaded: Loaded) -> None:
         """Dumps the module as it came, where the flags say so; StableHLO of open sizes is no module yet."""
-        from mlirhlo.debug.options import asks_for_dumps
-
         options = self.xla.options
-        if not (asks_for_dumps(options) or options.xla_mosaic_dump_to):
+        if not (debug_options.asks_for_dumps(options) or options.xla_mosaic_dump_to):
             return
-        from mlirhlo.debug.dump import dumping
-        from mlirhlo.rewrites.stablehlo_refine_shapes import takes_any_size
 
-        if inputs.is_stablehlo(loaded) and takes_any_size(loaded.module):
+        if inputs.is_stablehlo(loaded) and stablehlo_refine_shapes.takes_any_size(loaded.module):
             return
         module = inputs.as_hlo(loaded).module
         is_compiled = self.options.stage != stages.HLO
         if is_compiled and stages.is_gpu(self.options.platform):
-            from mlirhlo.runtime.cuda.devices import device_of
-
-            device = device_of(self.options.gpu, self.xla)
-            self.dump = dumping(module, self.xla, "gpu", device=device)
+            device = devices.device_of(self.options.gpu, self.xla)
+            self.dump = dump.dumping(module, self.xla, "gpu", device=device)
         else:
-            self.dump = dumping(module, self.xla, "cpu" if is_compiled else "")
+            self.dump = dump.dumping(module, self.xla, "cpu" if is_compiled else "")
         if self.dump is not None:
             self.dump.given(module)
 
@@ -338,9 +328,8 @@ class Job:
     ) -> None:
         if not passes:
             return
-        from mlirhlo.rewrites.pipeline import run_pipeline
 
-        result = run_pipeline(
+        result = rewrites_pipeline.run_pipeline(
             loaded.module, passes, self._watchers(loaded), trace=self.trace, control=self.control
         )
         for pass_name, seconds in result.seconds:
@@ -371,9 +360,7 @@ class Job:
             return stages.fused(loaded, platform, watchers, self.xla, self.trace, gpu)
 
     def _format(self, loaded: Loaded) -> str:
-        from mlirhlo.formats.sniff import Format
-
-        is_mlir = loaded.sniffed.format is Format.MLIR_TEXT
+        is_mlir = loaded.sniffed.format is sniff.Format.MLIR_TEXT
         return printing.emitted_format(self.options, "mlir" if is_mlir else "hlo")
 
     def _shown(self, loaded: Loaded, module: ModuleOp) -> str:
@@ -401,11 +388,11 @@ class Job:
         return written_as, data
 
     def _compare(self, data: bytes, name: str, produced: list[Diagnostic]) -> list[Diagnostic]:
-        from mlirhlo.debug.expected import check_expected, read_expected
-
         text = data.decode("utf-8", errors="replace")
         only = self.options.verify_diagnostics == "only-expected"
-        return check_expected(read_expected(text, name), produced, only_expected=only)
+        return expected.check_expected(
+            expected.read_expected(text, name), produced, only_expected=only
+        )
 
     def _write(self, results: list[bytes], format: str) -> None:
         joins = format in ("hlo", "mlir", "mlir-generic", "analysis")
@@ -417,10 +404,9 @@ class Job:
                 help="use a format of text with --split-input-file: hlo, mlir",
             )
         if self.options.expand_kernels and format == "hlo":
-            from mlirhlo.mosaic.expanded import expand_kernels
-
             results = [
-                expand_kernels(r.decode("utf-8", "surrogateescape")).encode() for r in results
+                expanded.expand_kernels(r.decode("utf-8", "surrogateescape")).encode()
+                for r in results
             ]
         # XLA joins texts by a blank line, MLIR's tools by the divider they were split at.
         divider = b"\n" if format == "hlo" else b"\n// -----\n\n"

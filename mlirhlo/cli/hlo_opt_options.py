@@ -10,6 +10,11 @@ from mlirhlo.cli.options import flag
 from mlirhlo.cli.printing import OutputFlags
 from mlirhlo.cli.report import usage_error
 from mlirhlo.cli.watch import WatchFlags
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.rewrites import registry
+
 
 PLATFORMS = ("transforms", "interpreter")
 """Those whose stages are HLO alone."""
@@ -108,10 +113,9 @@ def other_option(options: Options, name: str, value: str | None) -> bool:
     """Options that are named after passes or after switches of the printer."""
     if name.replace("_", "-") in _HARMLESS:
         return True
-    from mlirhlo.rewrites.registry import list_passes
 
     for known in (name, name.replace("_", "-")):
-        if known in list_passes():
+        if known in registry.list_passes():
             options.passes += (known if value is None else f"{known}{{{value.strip('{}')}}}",)
             return True
     return printing.take_switch(options, name, value)

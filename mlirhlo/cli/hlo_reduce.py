@@ -7,10 +7,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+import mlirhlo
 from mlirhlo.cli.inputs import read_input, single_file
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool
 from mlirhlo.cli.trying import ProgressLine, TryingOptions, beside, kept_verdicts
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.debug import reduce as debug_reduce
+    from mlirhlo.debug.trials import texts
+
 
 PURPOSE = "hlo-reduce: the smallest module that still shows a fault"
 USAGE = "hlo-reduce FILE [options]    (FILE: HLO, StableHLO or a kernel; - is standard input)"
@@ -42,15 +50,11 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
     if options.version:
-        import mlirhlo
-
         print(f"hlo-reduce of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
         return DONE
-    from mlirhlo.debug.reduce import Event, reduce
-    from mlirhlo.formats import write_file
 
     path = single_file(parsed.files)
     condition = options.condition()
@@ -59,15 +63,15 @@ def _run(argv: Sequence[str]) -> int:
     output = options.output or beside(path, f".reduced.{ending}")
     line = ProgressLine(quiet=options.quiet)
 
-    def tell(event: Event) -> None:
+    def tell(event: debug_reduce.Event) -> None:
         if event.is_smaller and output != "-":
-            write_file(output, event.text.encode("utf-8", "surrogateescape"))
+            formats.write_file(output, event.text.encode("utf-8", "surrogateescape"))
         line.show(f"{event.instructions} instructions, {event.evaluated} tries: {event.reducer}")
 
     kept = beside(path, ".reduced") if output == "-" else output
     with kept_verdicts(kept, f"the smallest module so far is {output}") as verdicts:
         try:
-            done = reduce(
+            done = debug_reduce.reduce(
                 text,
                 condition,
                 name=name,
@@ -82,7 +86,7 @@ def _run(argv: Sequence[str]) -> int:
     if output == "-":
         sys.stdout.write(done.text)
     else:
-        write_file(output, done.text.encode("utf-8", "surrogateescape"))
+        formats.write_file(output, done.text.encode("utf-8", "surrogateescape"))
     if options.json:
         print(json.dumps({**asdict(done), "output": output}, indent=1))
         return DONE
@@ -98,11 +102,9 @@ def _run(argv: Sequence[str]) -> int:
 
 def _as_text(data: bytes, name: str) -> tuple[str, str]:
     """The module of a file as text, and a name whose ending says what it is."""
-    from mlirhlo.debug.trials.texts import is_hlo, module_text, read_module
-
-    module = read_module(data, name)
+    module = texts.read_module(data, name)
     stem = beside(name.strip("<>"), "")
-    return module_text(module), f"{stem}.{'hlo' if is_hlo(module) else 'mlir'}"
+    return texts.module_text(module), f"{stem}.{'hlo' if texts.is_hlo(module) else 'mlir'}"
 
 
 if __name__ == "__main__":

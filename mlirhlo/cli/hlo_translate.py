@@ -6,11 +6,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import mlirhlo
 from mlirhlo.cli import inputs, printing
 from mlirhlo.cli.inputs import InputFlags
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.printing import OutputFlags
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
+from mlirhlo.formats import load
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.cli import xla_flags
+
 
 PURPOSE = "hlo-translate: turn an HLO module from one format into another"
 USAGE = "hlo-translate --FROM-to-TO [options] [FILE|-]    (FROM, TO: hlo, mlir, proto, pbtxt, json)"
@@ -77,14 +84,10 @@ def _run(argv: Sequence[str]) -> int:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"hlo-translate of mlirhlo {mlirhlo.__version__}")
         return DONE
-    from mlirhlo.cli.xla_flags import read_flags
-    from mlirhlo.formats import load
 
-    text = printing.print_options(options, read_flags(parsed.xla))
+    text = printing.print_options(options, xla_flags.read_flags(parsed.xla))
     inputs.check_format(options.format)
     target = printing.emitted_format(options, "")
     if not target:

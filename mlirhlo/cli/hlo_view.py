@@ -12,11 +12,24 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+import mlirhlo
 from mlirhlo.cli import inputs
 from mlirhlo.cli.inputs import InputFlags
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, report, run_tool, usage_error, warn
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.cli import xla_flags
+    from mlirhlo.debug import cut as debug_cut
+    from mlirhlo.debug import graph as debug_graph
+    from mlirhlo.debug import index as debug_index
+    from mlirhlo.debug.graph import commands, model, pictures, recorded
+    from mlirhlo.formats import hlo_text
+    from mlirhlo.integrations.tensorflow.clustering import dot
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -77,16 +90,13 @@ def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
     if options.version:
-        import mlirhlo
-
         print(f"hlo-view of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help or not parsed.files:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES))
         return DONE if options.help else 2
-    from mlirhlo.cli.xla_flags import read_flags
 
-    xla = read_flags(parsed.xla).options
+    xla = xla_flags.read_flags(parsed.xla).options
     options.sharding_color |= xla.xla_hlo_graph_sharding_color
     path, *words = parsed.files
     if dots := _dots(path):
@@ -122,9 +132,7 @@ class _Loaded:
     @cached_property
     def graph(self) -> Graph:
         """The graph of the module, for commands about it; a page makes its own."""
-        from mlirhlo.debug.graph.model import Graph
-
-        return Graph(self.module)
+        return model.Graph(self.module)
 
 
 class _View:
@@ -198,16 +206,13 @@ class _View:
 
     def _part(self, chosen: GraphOptions) -> None:
         """A part of the graph: a file when one is asked for, else text."""
-        from mlirhlo.debug.graph import filter_of
-        from mlirhlo.debug.graph.commands import part_text
-
-        shown = filter_of(self.graph, chosen)
+        shown = debug_graph.filter_of(self.graph, chosen)
         if shown.limited:
             warn("HLO0545", f"more than {chosen.max_nodes} nodes: shortest paths only")
         if format_of(self.options) not in ("", "text"):
             self._graph(chosen)
             return
-        lines = list(part_text(self.graph, shown))
+        lines = list(commands.part_text(self.graph, shown))
         if self.options.json:
             names = [self.graph.nodes[index].name for index in sorted(shown.shown)]
             self._print_json({"instructions": names, "limited": shown.limited})
@@ -215,8 +220,6 @@ class _View:
             self._print("\n".join(lines))
 
     def _list(self, words: Sequence[str]) -> None:
-        from mlirhlo.debug.graph.commands import FIELDS, listing, summary
-
         if words[0] == "computations":
             rows = [
                 f"{'ENTRY ' if c.is_entry else ''}{c.name} ({len(c.nodes)} instructions)"
@@ -224,9 +227,9 @@ class _View:
             ]
             names = [c.name for c in self.graph.computations]
         else:
-            field = words[0] if len(words) > 1 and words[0] in FIELDS else ""
-            found = listing(self.graph, " ".join(words[1:] if field else words), field)
-            rows = [summary(self.graph, node) for node in found]
+            field = words[0] if len(words) > 1 and words[0] in commands.FIELDS else ""
+            found = commands.listing(self.graph, " ".join(words[1:] if field else words), field)
+            rows = [commands.summary(self.graph, node) for node in found]
             names = [node.name for node in found]
         if self.options.json:
             self._print_json(names)
@@ -234,51 +237,43 @@ class _View:
             self._print("\n".join(rows) if rows else "nothing found")
 
     def _info(self, name: str) -> None:
-        from mlirhlo.debug.graph import node_of
-        from mlirhlo.debug.graph.commands import computation_facts, facts
-
         computation = self.graph.computation_by_name.get(name.removeprefix("%"))
         if computation is not None and name.removeprefix("%") not in self.graph.node_by_name:
-            self._facts(computation_facts(self.graph, computation))
+            self._facts(commands.computation_facts(self.graph, computation))
         else:
-            self._facts(facts(self.graph, node_of(self.graph, name)))
+            self._facts(commands.facts(self.graph, debug_graph.node_of(self.graph, name)))
 
     def _text(self, words: Sequence[str]) -> None:
-        from mlirhlo.debug.graph.commands import text_of
-        from mlirhlo.formats.hlo_text import print_module
-
-        text = text_of(self.graph, words[0]) if words else print_module(self.graph.module.op)
+        text = (
+            commands.text_of(self.graph, words[0])
+            if words
+            else hlo_text.print_module(self.graph.module.op)
+        )
         if self.options.json:
             self._print_json({"text": text})
         else:
             self._print(text)
 
     def _extract(self, words: Sequence[str]) -> None:
-        from mlirhlo.debug.cut import cut
-        from mlirhlo.debug.graph import node_of
-        from mlirhlo.formats.hlo_text import PrintOptions, print_module
-
         height = _number(words[1]) if len(words) > 1 else -1
-        node = node_of(self.graph, words[0])
-        part = cut(self.graph.module, [node.op], height=height)
-        text = print_module(part.module, replace(PrintOptions(), large_constants=True))
+        node = debug_graph.node_of(self.graph, words[0])
+        part = debug_cut.cut(self.graph.module, [node.op], height=height)
+        text = hlo_text.print_module(
+            part.module, replace(hlo_text.PrintOptions(), large_constants=True)
+        )
         if self.options.json:
             self._print_json({"text": text})
         else:
             self._print(text.rstrip("\n"))
 
     def _stats(self) -> None:
-        from mlirhlo.debug.graph.commands import statistics
-
-        self._facts(statistics(self.graph))
+        self._facts(commands.statistics(self.graph))
 
     # -------------------------------------------------------------- output
 
     def _graph_options(self) -> GraphOptions:
-        from mlirhlo.debug.graph import GraphOptions
-
         options = self.options
-        return GraphOptions(
+        return debug_graph.GraphOptions(
             label=self.loaded.label,
             sharding_color=options.sharding_color,
             addresses=self.addresses,
@@ -291,8 +286,6 @@ class _View:
         )
 
     def _graph(self, chosen: GraphOptions, computation: str | None = None) -> None:
-        from mlirhlo.debug.graph import picture, render
-
         wanted = format_of(self.options) or "html"
         if wanted == "text":
             self._text([])
@@ -301,18 +294,17 @@ class _View:
         if wanted == "html" and not self.options.output and not self.options.to:
             self._open(chosen, place)
         elif wanted in ("png", "pdf"):
-            self._print_bytes(picture(self.loaded.module, wanted, chosen, place))
+            self._print_bytes(debug_graph.picture(self.loaded.module, wanted, chosen, place))
         else:
-            text = render(self.loaded.module, wanted, chosen, place)
+            text = debug_graph.render(self.loaded.module, wanted, chosen, place)
             self._print(text.rstrip("\n"))
 
     def _open(self, chosen: GraphOptions, computation: str | None) -> None:
         """Writes the page to a file of its own and opens it."""
-        from mlirhlo.debug.graph import render
 
         def page(name: str) -> str:
             shown = replace(chosen, page=name)
-            return render(self.loaded.module, "html", shown, computation)
+            return debug_graph.render(self.loaded.module, "html", shown, computation)
 
         _open_page(self.loaded.label, page, self.options)
 
@@ -338,17 +330,13 @@ class _View:
 
     def _print(self, text: str) -> None:
         if self.options.output:
-            from mlirhlo.formats import write_file
-
-            write_file(self.options.output, f"{text}\n".encode("utf-8", "replace"))
+            formats.write_file(self.options.output, f"{text}\n".encode("utf-8", "replace"))
         else:
             print(text)
 
     def _print_bytes(self, data: bytes) -> None:
         if self.options.output:
-            from mlirhlo.formats import write_file
-
-            write_file(self.options.output, data)
+            formats.write_file(self.options.output, data)
         elif sys.stdout.isatty():
             raise usage_error("a binary file does not go to a terminal", help="use -o FILE")
         else:
@@ -423,15 +411,14 @@ def _dots(path: str) -> list[tuple[str, str]]:
     if path.endswith(DOTS) and os.path.isfile(path):
         return [_dot_text(path)]
     if path.endswith(".pbtxt"):
-        from mlirhlo.integrations.tensorflow.clustering.dot import dump_as_dot
-
-        return dump_as_dot(path)
+        return dot.dump_as_dot(path)
     if not os.path.isdir(path):
         return []
-    from mlirhlo.debug.index import read_folder
 
     names = sorted(name for name in os.listdir(path) if name.endswith(DOTS))
-    kept = [files[0].name.extension for m in read_folder(path).modules for files in m.stages]
+    kept = [
+        files[0].name.extension for m in debug_index.read_folder(path).modules for files in m.stages
+    ]
     if not names or any(extension not in DOTS for extension in kept):
         return []
     return [_dot_text(os.path.join(path, name)) for name in names]
@@ -447,21 +434,20 @@ def _dot_text(path: str) -> tuple[str, str]:
 
 def _draw(dots: Sequence[tuple[str, str]], path: str, options: Options) -> int:
     """Draws texts of graphs: a page of all, or a picture of one."""
-    from mlirhlo.debug.graph.pictures import PICTURES, picture_of_dot, print_dots
-    from mlirhlo.formats import write_file
-
     wanted = format_of(options) or "html"
-    if wanted in PICTURES and len(dots) == 1 and options.output:
-        write_file(options.output, picture_of_dot(dots[0][1], wanted))
+    if wanted in pictures.PICTURES and len(dots) == 1 and options.output:
+        formats.write_file(options.output, pictures.picture_of_dot(dots[0][1], wanted))
     elif wanted != "html":
         raise usage_error(
             f"graphs that are texts are not written as {wanted}",
             help="a page (html), or of one file a picture with -o: svg, png, pdf",
         )
     elif options.output:
-        write_file(options.output, print_dots(dots).encode())
+        formats.write_file(options.output, pictures.print_dots(dots).encode())
     else:
-        _open_page(os.path.basename(path.rstrip("/")), lambda name: print_dots(dots), options)
+        _open_page(
+            os.path.basename(path.rstrip("/")), lambda name: pictures.print_dots(dots), options
+        )
     return DONE
 
 
@@ -470,30 +456,25 @@ def _draw(dots: Sequence[tuple[str, str]], path: str, options: Options) -> int:
 
 def _file(path: str, options: Options) -> _Loaded:
     """A module from a file, and its stages when passes are to run."""
-    from mlirhlo.formats import load
-
     data, name = inputs.read_input(path)
-    module = inputs.as_hlo(load(data, inputs.check_format(options.format), name=name)).module
+    module = inputs.as_hlo(
+        formats.load(data, inputs.check_format(options.format), name=name)
+    ).module
     label = os.path.basename(name).strip("<>")
     stages: tuple[Stage, ...] = ()
     if options.passes:
-        from mlirhlo.debug.graph.recorded import recorded_stages
-
-        stages = recorded_stages(module, options.passes)
+        stages = recorded.recorded_stages(module, options.passes)
     return _Loaded(module, label, stages)
 
 
 def _folder(path: str, options: Options) -> _Loaded:
     """A module from a folder of dumps, with every stage that was recorded."""
-    from mlirhlo.debug.graph.recorded import dumped_stages
-    from mlirhlo.debug.index import read_folder
-
     if options.passes:
         raise usage_error(
             "--passes runs on a module, and this is a folder", help="name a file of it"
         )
-    module = read_folder(path).find(options.module)
-    stages, problems = dumped_stages(module)
+    module = debug_index.read_folder(path).find(options.module)
+    stages, problems = recorded.dumped_stages(module)
     report(problems)
     if not stages:
         raise error("HLO0544", f"no dump of {module.label} holds a module that can be read")

@@ -10,6 +10,18 @@ from typing import TYPE_CHECKING
 from mlirhlo.cli.options import flag
 from mlirhlo.cli.report import CURRENT_INPUT, report, usage_error, warn
 from mlirhlo.diagnostics import Place, error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.analysis import stablehlo, verifier
+    from mlirhlo.dialects.hlo import module as hlo_module
+    from mlirhlo.dialects.hlo.attributes import base
+    from mlirhlo.formats import pieces as formats_pieces
+    from mlirhlo.formats import sniff
+    from mlirhlo.rewrites import hlo_to_stablehlo, stablehlo_to_hlo
+    from mlirhlo.rewrites.spmd import partitions
+
 
 if TYPE_CHECKING:
     from mlirhlo.diagnostics import Diagnostic
@@ -53,25 +65,22 @@ def read_input(path: str) -> tuple[bytes, str]:
     if path == "-":
         data, name = sys.stdin.buffer.read(), "<stdin>"
     else:
-        from mlirhlo.formats import read_file
-
-        data, name = read_file(path)
+        data, name = formats.read_file(path)
     CURRENT_INPUT.name, CURRENT_INPUT.data = name, data
     return data, name
 
 
 def check_format(format: str | None) -> str | None:
     """`--format` as the readers take it. Raises `UsageError` HLO0502."""
-    from mlirhlo.formats import FORMATS
-
-    if format is None or format in FORMATS:
+    if format is None or format in formats.FORMATS:
         return format
     from difflib import get_close_matches
 
-    near = get_close_matches(format, FORMATS, n=1)
+    near = get_close_matches(format, formats.FORMATS, n=1)
     hint = f"did you mean '{near[0]}'? " if near else ""
     raise usage_error(
-        f"unknown format '{format}'", help=f"{hint}formats are {', '.join(dict.fromkeys(FORMATS))}"
+        f"unknown format '{format}'",
+        help=f"{hint}formats are {', '.join(dict.fromkeys(formats.FORMATS))}",
     )
 
 
@@ -79,10 +88,8 @@ def pieces(data: bytes, name: str, *, split: bool) -> list[bytes]:
     """The modules of a file; gzip is unpacked when it has to be divided."""
     if not split:
         return [data]
-    from mlirhlo.formats.pieces import split as divide
-    from mlirhlo.formats.sniff import unwrap
 
-    found, warnings = divide(unwrap(data, name), name)
+    found, warnings = formats_pieces.split(sniff.unwrap(data, name), name)
     report(warnings)
     return [piece.data for piece in found]
 
@@ -96,16 +103,15 @@ def as_hlo(loaded: Loaded) -> Loaded:
     """What was read as HLO: a StableHLO program is converted. Raises `HloError` HLO042x."""
     if not is_stablehlo(loaded):
         return loaded
-    from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
-    return replace(loaded, module=convert_to_hlo(loaded.module, with_device_counts=True))
+    return replace(
+        loaded, module=stablehlo_to_hlo.convert_to_hlo(loaded.module, with_device_counts=True)
+    )
 
 
 def holds_kernels(loaded: Loaded) -> bool:
     """Whether what was read are structured kernels."""
-    from mlirhlo.formats import holds_kernels as holds
-
-    return holds(loaded.module)
+    return formats.holds_kernels(loaded.module)
 
 
 STABLEHLO_FORMATS = ("stablehlo", "artifact")
@@ -117,25 +123,21 @@ def for_format(loaded: Loaded, format: str) -> Loaded:
     if format in STABLEHLO_FORMATS:
         if is_stablehlo(loaded):
             return loaded
-        from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 
-        return replace(loaded, module=convert_to_stablehlo(loaded.module))
+        return replace(loaded, module=hlo_to_stablehlo.convert_to_stablehlo(loaded.module))
     return loaded if format.startswith("mlir") else as_hlo(loaded)
 
 
 def verify(loaded: Loaded) -> list[Diagnostic]:
     """What is wrong with a module."""
     if holds_kernels(loaded):
-        from mlirhlo.analysis.verifier import verify_bodies
-
-        return [named(d, loaded.name) for d in verify_bodies(loaded.module, loaded.name)]
+        return [named(d, loaded.name) for d in verifier.verify_bodies(loaded.module, loaded.name)]
     if is_stablehlo(loaded):
-        from mlirhlo.analysis.stablehlo import verify_module as verify_program
+        return [
+            named(d, loaded.name) for d in stablehlo.verify_module(loaded.module, file=loaded.name)
+        ]
 
-        return [named(d, loaded.name) for d in verify_program(loaded.module, file=loaded.name)]
-    from mlirhlo.analysis.verifier import verify_module
-
-    return [named(d, loaded.name) for d in verify_module(loaded.module, file=loaded.name)]
+    return [named(d, loaded.name) for d in verifier.verify_module(loaded.module, file=loaded.name)]
 
 
 def check_entry(loaded: Loaded) -> None:
@@ -143,30 +145,22 @@ def check_entry(loaded: Loaded) -> None:
 
     Raises `HloError` HLO0106.
     """
-    from mlirhlo.dialects.hlo.module import HloModule
-
     try:
-        _ = HloModule(loaded.module).entry
+        _ = hlo_module.HloModule(loaded.module).entry
     except ValueError as problem:
         raise error("HLO0106", str(problem), Place(loaded.name)) from None
 
 
 def unsaid_partitions(loaded: Loaded) -> int:
     """Partitions that an HLO module's shardings are for, when its header says no number; else 0."""
-    from mlirhlo.dialects.hlo.module import HloModule
-    from mlirhlo.rewrites.spmd.partitions import unsaid_partitions as unsaid
-
-    return unsaid(HloModule(loaded.module))
+    return partitions.unsaid_partitions(hlo_module.HloModule(loaded.module))
 
 
 def set_partitions(loaded: Loaded, count: int) -> None:
     """Makes an HLO module one of `count` partitions (0: as its header says). Warns (HLO0483) of shardings in a
     module whose header says no number.
     """
-    from mlirhlo.dialects.hlo.attributes.base import integer
-    from mlirhlo.dialects.hlo.module import HloModule
-
-    module = HloModule(loaded.module)
+    module = hlo_module.HloModule(loaded.module)
     if unsaid := unsaid_partitions(loaded):
         taken = f"taken for {count} partitions" if count else "not partitioned"
         hint = None if count else f"--num_partitions={unsaid} partitions it"
@@ -175,7 +169,7 @@ def set_partitions(loaded: Loaded, count: int) -> None:
         )
         warn("HLO0483", f"{message}: {taken}", hint)
     if count:
-        module.set("num_partitions", integer(count))
+        module.set("num_partitions", base.integer(count))
 
 
 def named(diagnostic: Diagnostic, name: str) -> Diagnostic:

@@ -12,9 +12,16 @@ from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.formats import read_file, write_file
 from mlirhlo.formats.proto.containers_pb2 import RunHloModuleLiterals
 from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff
+from mlirhlo.importing import LATE
 from mlirhlo.interp.engine import Interpreter
 from mlirhlo.interp.registry import Value
 from mlirhlo.interp.values import literal_of_value
+
+with LATE:
+    from mlirhlo.formats import containers
+    from mlirhlo.formats.proto import literals
+    from mlirhlo.formats.proto import message as proto_message
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -54,22 +61,21 @@ def read_literals(path: str) -> list[StoredIteration]:
 
     Raises `HloError`: HLO0503, HLO0506 when the file holds something else, HLO0206.
     """
-    from mlirhlo.formats.containers import read
-    from mlirhlo.formats.proto.literals import decode_literal
-    from mlirhlo.formats.proto.message import DecodeProblem
-
     data, name = read_file(path)
     looks = sniff(data)
     kind = looks.format if looks.format in (Format.PROTO_TEXT, Format.PROTO_JSON) else Format.PROTO
-    message = read(data, name, Sniffed(kind, looks.is_gzip, Container.RUN_LITERALS)).message
+    message = containers.read(
+        data, name, Sniffed(kind, looks.is_gzip, Container.RUN_LITERALS)
+    ).message
     assert isinstance(message, RunHloModuleLiterals)
     if not message.iterations:
         raise error("HLO0506", "the file holds no iterations of RunHloModuleLiterals", Place(name))
     try:
         return [
-            StoredIteration([decode_literal(a) for a in i.arguments]) for i in message.iterations
+            StoredIteration([literals.decode_literal(a) for a in i.arguments])
+            for i in message.iterations
         ]
-    except DecodeProblem as problem:
+    except proto_message.DecodeProblem as problem:
         raise problem.at(name, "iterations") from None
 
 
@@ -78,9 +84,6 @@ def write_literals(
 ) -> None:
     """Writes arguments and results of all iterations (of device 0), as text when the file's name
     ends in `txt`."""
-    from mlirhlo.formats.containers import write
-    from mlirhlo.formats.proto.literals import encode_literal
-
     entry = HloModule(module).entry
     reader = Interpreter(module)
     message = RunHloModuleLiterals()
@@ -90,10 +93,10 @@ def write_literals(
         for value, parameter in zip(values, entry.parameters, strict=True):
             literal = literal_of_value(value, parameter.shape)
             if literal is not None:
-                row.arguments.append(encode_literal(literal))
+                row.arguments.append(literals.encode_literal(literal))
         for target, value in ((row.result, results), (row.reference_result, expected)):
             literal = literal_of_value(value[0], entry.root.shape) if value else None
             if literal is not None:
-                target.CopyFrom(encode_literal(literal))
+                target.CopyFrom(literals.encode_literal(literal))
     text = path.endswith("txt")
-    write_file(path, write(message, Format.PROTO_TEXT if text else Format.PROTO))
+    write_file(path, containers.write(message, Format.PROTO_TEXT if text else Format.PROTO))

@@ -6,8 +6,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import mlirhlo
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.integrations import lsp, optional
+
 
 PURPOSE = "mlirhlo-lsp: HLO text in editors: what is wrong as you type, hover, names, completion"
 USAGE = "mlirhlo-lsp    (an editor starts it, and speaks to it by standard input and output)"
@@ -32,19 +38,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     options = parse(Options, argv).options
     if options.version:
-        import mlirhlo
-
         print(f"mlirhlo-lsp of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.help:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, xla=False))
         return DONE
-    from mlirhlo.integrations.optional import require
 
-    require("pygls", "lsp", "the language server")
-    from mlirhlo.integrations.lsp import serve
+    optional.require("pygls", "lsp", "the language server")
 
-    serve()
+    lsp.serve()
     return DONE
 
 

@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
 from mlirhlo.cli.xla_flags import read_flags
 from mlirhlo.formats import write_file
 from mlirhlo.formats.mosaic.stable import is_for_gpus
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.decode import read_kernel
 from mlirhlo.mosaic.forms import check_roundtrip, render
 from mlirhlo.mosaic.target import check_target
+
+with LATE:
+    from mlirhlo.mosaic import pipeline, verifier
+    from mlirhlo.mosaic.gpu import host
+    from mlirhlo.mosaic.pipeline import dumps
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -101,16 +109,18 @@ def _run_stages(module: ModuleOp, options: Options, xla: DebugOptions) -> None:
     if is_for_gpus(module):
         _dump_for_gpus(module, options, folder)
         return
-    from mlirhlo.mosaic.pipeline import StageDump, dump_stages, run_pipeline
-    from mlirhlo.mosaic.pipeline.dumps import kernel_name
 
     debug_info = xla.xla_mosaic_enable_dump_debug_info
     generation = options.target or "v5e"
     if not (options.stop_after or options.start_after):
-        dump_stages(module, folder, debug_info=debug_info, generation=generation)
+        pipeline.dump_stages(module, folder, debug_info=debug_info, generation=generation)
         return
-    dump = StageDump(folder, kernel_name(module), debug_info=debug_info) if folder else None
-    run_pipeline(
+    dump = (
+        pipeline.StageDump(folder, dumps.kernel_name(module), debug_info=debug_info)
+        if folder
+        else None
+    )
+    pipeline.run_pipeline(
         module,
         start_after=options.start_after or None,
         stop_after=None if options.stop_after in ("", "all") else options.stop_after,
@@ -126,9 +136,8 @@ def _dump_for_gpus(module: ModuleOp, options: Options, folder: str) -> None:
             "a kernel for GPUs has no stages of the TPU compiler",
             help="--xla_mosaic_dump_to=FOLDER writes its LLVM assembly and PTX",
         )
-    from mlirhlo.mosaic.gpu.host import imported
 
-    kernel = imported(module)
+    kernel = host.imported(module)
     kernel.dump(folder, kernel.default_gpu)
 
 
@@ -152,14 +161,10 @@ def _run(argv: Sequence[str]) -> int:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"mosaic-opt of mlirhlo {mlirhlo.__version__}")
         return DONE
     if options.list_stages:
-        from mlirhlo.mosaic.pipeline import STAGES
-
-        for stage in STAGES:
+        for stage in pipeline.STAGES:
             print(f"{stage.number:04d} {stage.name}")
         return DONE
     data, name = inputs.read_input(inputs.single_file(parsed.files))
@@ -167,9 +172,7 @@ def _run(argv: Sequence[str]) -> int:
     if options.verify_roundtrip:
         check_roundtrip(module, name)
     if options.verify:
-        from mlirhlo.mosaic.verifier import verify_kernel
-
-        verify_kernel(module)
+        verifier.verify_kernel(module)
     if options.target:
         _check(module, options)
     _run_stages(module, options, read_flags(parsed.xla).options)

@@ -8,9 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import mlirhlo
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse, split_commas
 from mlirhlo.cli.report import DONE, run_tool, usage_error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.formats import arrays as formats_arrays
+    from mlirhlo.mosaic import decode, interpreter, runs, tpu_compiler
+    from mlirhlo.mosaic import timeline as mosaic_timeline
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -91,14 +100,11 @@ def _run(argv: Sequence[str]) -> int:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"mosaic-run of mlirhlo {mlirhlo.__version__}")
         return DONE
-    from mlirhlo.mosaic.decode import read_kernel
 
     data, name = inputs.read_input(inputs.single_file(parsed.files))
-    module = read_kernel(data, name)
+    module = decode.read_kernel(data, name)
     operands, results = _arrays(options, module)
     if options.compile:
         return _compile(options, module, [_shard(a, options) for a in operands], results)
@@ -106,27 +112,24 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _arrays(options: Any, module: ModuleOp) -> tuple[list[Any], list[ArrayType]]:
-    from mlirhlo.mosaic.interpreter import Kernel
-    from mlirhlo.mosaic.runs import parse_type, random_arrays, types_of_arguments
-
-    stated = [parse_type(text) for text in split_commas(options.operands)]
-    results = [parse_type(text) for text in split_commas(options.results)]
+    stated = [runs.parse_type(text) for text in split_commas(options.operands)]
+    results = [runs.parse_type(text) for text in split_commas(options.results)]
     given: list[Any] = []
     if options.inputs:
-        from mlirhlo.formats.arrays import read_npz
-
-        given = list(read_npz(options.inputs).arrays.values())
+        given = list(formats_arrays.read_npz(options.inputs).arrays.values())
     if not results or not (stated or given):
-        whole = types_of_arguments(Kernel(module))
+        whole = runs.types_of_arguments(interpreter.Kernel(module))
         count = len(results) or (len(whole) - len(given or stated) if (given or stated) else 1)
         results = results or whole[len(whole) - count :]
         stated = stated or whole[: len(whole) - count]
     if not given:
-        given = random_arrays(stated, options.seed)
+        given = runs.random_arrays(stated, options.seed)
         if options.devices > 1:
             import numpy as np
 
-            shards = [random_arrays(stated, options.seed + at) for at in range(options.devices)]
+            shards = [
+                runs.random_arrays(stated, options.seed + at) for at in range(options.devices)
+            ]
             given = [np.stack(parts) for parts in zip(*shards, strict=True)]
     return given, results
 
@@ -136,12 +139,8 @@ def _shard(array: Any, options: Any) -> Any:
 
 
 def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list[ArrayType]) -> int:
-    from mlirhlo.mosaic.interpreter import InterpretParams
-    from mlirhlo.mosaic.runs import run_module
-    from mlirhlo.mosaic.timeline import Timeline
-
-    timeline = Timeline(options.target) if options.timeline else None
-    params = InterpretParams(
+    timeline = mosaic_timeline.Timeline(options.target) if options.timeline else None
+    params = interpreter.InterpretParams(
         timeline=timeline,
         checks=options.checks,
         dma_execution_mode=options.dma,
@@ -151,7 +150,7 @@ def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list
         rounds_matmul_operands=not options.exact,
     )
     begin = time.perf_counter()
-    found = run_module(module, operands, results, devices=options.devices, options=params)
+    found = runs.run_module(module, operands, results, devices=options.devices, options=params)
     sys.stderr.write(f"ran in {time.perf_counter() - begin:.3f} s\n")
     import numpy as np
 
@@ -170,8 +169,6 @@ def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list
     if options.output:
         import io
 
-        from mlirhlo.formats import write_file
-
         whole = [
             np.stack(parts) if options.devices > 1 else parts[0]
             for parts in zip(*found, strict=True)
@@ -179,7 +176,7 @@ def _simulate(options: Any, module: ModuleOp, operands: list[Any], results: list
         named: dict[str, Any] = {f"result{n}": array for n, array in enumerate(whole)}
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **named)
-        write_file(options.output, buffer.getvalue())
+        formats.write_file(options.output, buffer.getvalue())
     return DONE
 
 
@@ -187,33 +184,30 @@ def _compile(options: Any, module: ModuleOp, operands: list[Any], results: list[
     import base64
     import json
 
-    from mlirhlo.mosaic.decode import write_stable
-    from mlirhlo.mosaic.tpu_compiler import TOPOLOGIES, Job, compile_all
-
-    body = base64.b64encode(write_stable(module)).decode()
+    body = base64.b64encode(decode.write_stable(module)).decode()
     call = {"body": body, "serialization_format": 1, "needs_layout_passes": True}
     config = json.dumps({"custom_call_config": call})
     generations = split_commas(options.compile)
     if not generations:
-        raise usage_error("--compile needs a generation", help=", ".join(TOPOLOGIES))
+        raise usage_error("--compile needs a generation", help=", ".join(tpu_compiler.TOPOLOGIES))
     for generation in generations:
-        if generation.partition(":")[0] not in TOPOLOGIES:
+        if generation.partition(":")[0] not in tpu_compiler.TOPOLOGIES:
             raise usage_error(
                 f"--compile={generation}: no generation of TPUs",
-                help=f"there are {', '.join(TOPOLOGIES)}, and topologies such as v5e:2x2",
+                help=f"there are {', '.join(tpu_compiler.TOPOLOGIES)}, and topologies such as v5e:2x2",
             )
     jobs = [
-        Job(
+        tpu_compiler.Job(
             config,
             [(array.dtype.name, array.shape) for array in operands],
             [(one.dtype.name, one.shape) for one in results],
             devices=options.devices,
-            topology=TOPOLOGIES.get(generation, generation),
+            topology=tpu_compiler.TOPOLOGIES.get(generation, generation),
         )
         for generation in generations
     ]
     refused = 0
-    for generation, verdict in zip(generations, compile_all(jobs), strict=True):
+    for generation, verdict in zip(generations, tpu_compiler.compile_all(jobs), strict=True):
         if verdict.is_accepted:
             print(f"PASS {generation} vmem={verdict.vmem_bytes}")
         else:

@@ -8,9 +8,15 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo import formats
 from mlirhlo.cli.options import flag
 from mlirhlo.cli.report import usage_error
 from mlirhlo.formats.files import check_ending, write_file
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats import hlo_text, sniff
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -102,22 +108,18 @@ def take_switch(options: OutputFlags, name: str, value: str | None) -> bool:
 
 def switch_names() -> list[str]:
     """Every switch of HLO text with its default."""
-    from mlirhlo.formats.hlo_text import PrintOptions
-
-    options = _long(PrintOptions())
+    options = _long(hlo_text.PrintOptions())
     return [
         f"{member.name.replace('_', '-')} [{getattr(options, member.name)}]".lower()
-        for member in fields(PrintOptions)
+        for member in fields(hlo_text.PrintOptions)
         if isinstance(member.default, bool)
     ]
 
 
 def _switch(key: str) -> str | None:
     """Field of PrintOptions that a switch sets."""
-    from mlirhlo.formats.hlo_text import PrintOptions
-
     name = _ALIASES.get(key, key.replace("-", "_"))
-    found = next((m for m in fields(PrintOptions) if m.name == name), None)
+    found = next((m for m in fields(hlo_text.PrintOptions) if m.name == name), None)
     return name if found is not None and isinstance(found.default, bool) else None
 
 
@@ -129,20 +131,18 @@ def _long(options: PrintOptions) -> PrintOptions:
 
 def print_options(options: OutputFlags, xla: Flags) -> PrintOptions:
     """What the printer of HLO text is to do. Raises `UsageError` HLO0502."""
-    from mlirhlo.formats.hlo_text import PrintOptions
-
     style = next(
         (s for s in ("short", "canonical", "fingerprint") if getattr(options, s)), options.style
     )
     if style == "long" and _given(xla, "xla_dump_hlo_as_long_text") is False:
         style = "short"
-    presets: dict[str, Callable[[], PrintOptions]] = {
-        "short": PrintOptions.short_parsable,
-        "canonical": PrintOptions.canonical,
-        "fingerprint": PrintOptions.fingerprint,
-        "module-fingerprint": PrintOptions.module_fingerprint,
+    presets: dict[str, Callable[[], hlo_text.PrintOptions]] = {
+        "short": hlo_text.PrintOptions.short_parsable,
+        "canonical": hlo_text.PrintOptions.canonical,
+        "fingerprint": hlo_text.PrintOptions.fingerprint,
+        "module-fingerprint": hlo_text.PrintOptions.module_fingerprint,
     }
-    result = presets[style]() if style in presets else _long(PrintOptions())
+    result = presets[style]() if style in presets else _long(hlo_text.PrintOptions())
     changes: dict[str, Any] = {}
     for flag_name, switch, means in (
         ("xla_dump_large_constants", "large_constants", True),
@@ -157,7 +157,7 @@ def print_options(options: OutputFlags, xla: Flags) -> PrintOptions:
         on = not text.startswith("no-")
         name = _switch(text.removeprefix("no-").removeprefix("print-"))
         if name is None:
-            known = [m.name.replace("_", "-") for m in fields(PrintOptions)]
+            known = [m.name.replace("_", "-") for m in fields(hlo_text.PrintOptions)]
             near = get_close_matches(text.removeprefix("no-"), known, n=1)
             hint = f"did you mean '{near[0]}'? " if near else ""
             raise usage_error(f"unknown switch '{text}'", help=f"{hint}--help-all lists them")
@@ -188,12 +188,8 @@ def emitted_format(options: OutputFlags, default: str) -> str:
 
 def render(module: ModuleOp, format: str, options: OutputFlags, text: PrintOptions) -> bytes:
     """A module in `format`. Raises `HloError` as `formats.to_bytes` does."""
-    from mlirhlo import formats
-
     if options.container != "HloProto":
-        from mlirhlo.formats.sniff import Container
-
-        names = [c.value for c in Container if c.holds_module]
+        names = [c.value for c in sniff.Container if c.holds_module]
         if options.container not in names:
             known = ", ".join(names)
             raise usage_error(

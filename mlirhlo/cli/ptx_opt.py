@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.analysis.ptx import listing as ptx_listing
+    from mlirhlo.formats import ptx
+    from mlirhlo.lowering.gpu import devices
+    from mlirhlo.lowering.gpu import ptx as gpu_ptx
+
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.ptx import ModuleOp
@@ -80,27 +90,20 @@ def _files(path: str) -> list[str]:
 
 def _modules(path: str, arch: str) -> Iterator[tuple[str, str, ModuleOp]]:
     """Name, text and module of every file; LLVM IR is compiled."""
-    from mlirhlo.formats.ptx import is_llvm_ir, parse_ptx, ptx_text
-
     for file in _files(path):
         data, name = inputs.read_input(file)
-        if is_llvm_ir(data):
-            from mlirhlo.lowering.gpu.devices import device
-            from mlirhlo.lowering.gpu.ptx import to_ptx
-
+        if ptx.is_llvm_ir(data):
             number = arch.replace(".", "")
-            known = device(f"sm_{number}" if number.isdigit() else arch)
-            text = to_ptx(data.decode("utf-8", "surrogateescape"), known)
+            known = devices.device(f"sm_{number}" if number.isdigit() else arch)
+            text = gpu_ptx.to_ptx(data.decode("utf-8", "surrogateescape"), known)
         else:
-            text = ptx_text(data, name)
-        yield name, text, parse_ptx(text, name)
+            text = ptx.ptx_text(data, name)
+        yield name, text, ptx.parse_ptx(text, name)
 
 
 def _render(module: ModuleOp, emit: str) -> str:
     if emit == "ptx":
-        from mlirhlo.formats.ptx import print_ptx
-
-        return print_ptx(module)
+        return ptx.print_ptx(module)
     from io import StringIO
 
     from xdsl.printer import Printer
@@ -111,11 +114,8 @@ def _render(module: ModuleOp, emit: str) -> str:
 
 
 def _listing(module: ModuleOp) -> str:
-    from mlirhlo.analysis.ptx.listing import listing
-    from mlirhlo.formats.ptx import flat
-
     functions = [function for function in module.functions if not function.is_declaration]
-    return "".join(f"{listing(flat(function))}\n" for function in functions)
+    return "".join(f"{ptx_listing.listing(ptx.flat(function))}\n" for function in functions)
 
 
 def _keep_only(module: ModuleOp, name: str) -> None:
@@ -138,11 +138,8 @@ def _run(argv: Sequence[str]) -> int:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"ptx-opt of mlirhlo {mlirhlo.__version__}")
         return DONE
-    from mlirhlo.formats.ptx import check_roundtrip, verify_ptx
 
     results: list[str] = []
     code = DONE
@@ -151,9 +148,9 @@ def _run(argv: Sequence[str]) -> int:
         if options.only:
             _keep_only(module, options.only)
         if options.verify_roundtrip:
-            check_roundtrip(module, name)
+            ptx.check_roundtrip(module, name)
         if options.verify:
-            found = verify_ptx(module, text)
+            found = ptx.verify_ptx(module, text)
             report(found)
             code = INPUT_AT_FAULT if found else code
         if options.list:
@@ -166,9 +163,7 @@ def _run(argv: Sequence[str]) -> int:
     if options.output == "-":
         sys.stdout.write(written)
     else:
-        from mlirhlo.formats import write_file
-
-        write_file(options.output, written.encode("utf-8", "surrogateescape"))
+        formats.write_file(options.output, written.encode("utf-8", "surrogateescape"))
     return code
 
 

@@ -9,10 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import mlirhlo
 from mlirhlo.cli import inputs
 from mlirhlo.cli.options import flag, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats, simulator
+    from mlirhlo.formats import ptx
+    from mlirhlo.lowering.gpu import devices
+    from mlirhlo.simulator import arguments as simulator_arguments
+    from mlirhlo.simulator import performance
+
 
 if TYPE_CHECKING:
     from mlirhlo.simulator import Figures, Machine
@@ -73,8 +83,6 @@ def _run(argv: Sequence[str]) -> int:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"ptx-run of mlirhlo {mlirhlo.__version__}")
         return DONE
     launch = {name: _three(name, getattr(options, name)) for name in ("grid", "block", "cluster")}
@@ -93,19 +101,15 @@ def _three(name: str, text: str) -> tuple[int, ...]:
 
 
 def _launch(options: Options, text: str, name: str, launch: dict[str, tuple[int, ...]]) -> int:
-    from mlirhlo.formats.ptx import parse_ptx, verify_ptx
-    from mlirhlo.simulator import Machine
-    from mlirhlo.simulator.arguments import read_arguments
-
-    module = parse_ptx(text, name)
+    module = ptx.parse_ptx(text, name)
     options.target = options.target or next(
         (one for one in module.targets if one.startswith("sm_")), "sm_90a"
     )
-    machine = Machine(
+    machine = simulator.Machine(
         options.target, seed=options.seed, checks=options.checks, memory_bytes=options.memory << 20
     )
     program = machine.load(text, name)
-    if options.checks and (wrong := verify_ptx(module, text)):
+    if options.checks and (wrong := ptx.verify_ptx(module, text)):
         report(wrong)
         return INPUT_AT_FAULT
     entry = options.entry
@@ -116,7 +120,7 @@ def _launch(options: Options, text: str, name: str, launch: dict[str, tuple[int,
                 "HLO0774", f"{name} has {len(program.entries)} kernels", help=f"--entry: {found}"
             )
         entry = program.entries[0]
-    arguments = read_arguments(options.arg, machine, options.seed)
+    arguments = simulator_arguments.read_arguments(options.arg, machine, options.seed)
     begin = time.perf_counter()
     done = machine.launch(
         program,
@@ -137,8 +141,6 @@ def _launch(options: Options, text: str, name: str, launch: dict[str, tuple[int,
 
 
 def _show(options: Options, machine: Machine, arguments: Sequence[Argument]) -> None:
-    from mlirhlo.simulator.arguments import summary
-
     arrays = dict[str, Any]()
     for number, argument in enumerate(arguments):
         before = argument.array
@@ -148,33 +150,28 @@ def _show(options: Options, machine: Machine, arguments: Sequence[Argument]) -> 
         after = raw.view(before.dtype).reshape(before.shape)
         arrays[f"argument{number}"] = after
         if argument.is_new or after.tobytes() != before.tobytes():
-            print(summary(argument, number, after))
+            print(simulator_arguments.summary(argument, number, after))
     if options.output:
         import io
 
         import numpy as np
 
-        from mlirhlo.formats import write_file
-
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
-        write_file(options.output, buffer.getvalue())
+        formats.write_file(options.output, buffer.getvalue())
 
 
 def _cost(
     options: Options, text: str, entry: str, launch: dict[str, tuple[int, ...]], figures: Figures
 ) -> str:
     """Registers, resident blocks and the modelled time; of architectures with a known device."""
-    from mlirhlo.lowering.gpu.devices import DEVICES
-    from mlirhlo.simulator.performance import modelled_time, occupancy, resources
-
     sm = options.target.removesuffix("a")
-    gpu = next((one for one in DEVICES.values() if one.sm.removesuffix("a") == sm), None)
+    gpu = next((one for one in devices.DEVICES.values() if one.sm.removesuffix("a") == sm), None)
     if gpu is None:
         return f"no device of {options.target} is known, so that no time is modelled"
-    need = resources(text, gpu, {entry: options.shared})[entry]
-    resident = occupancy(gpu, math.prod(launch["block"]), need)
-    cost = modelled_time(gpu, math.prod(launch["grid"]), figures, resident)
+    need = performance.resources(text, gpu, {entry: options.shared})[entry]
+    resident = performance.occupancy(gpu, math.prod(launch["block"]), need)
+    cost = performance.modelled_time(gpu, math.prod(launch["grid"]), figures, resident)
     registers = (
         f"about {need.registers} registers"
         if need.spill_bytes is None

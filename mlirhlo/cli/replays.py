@@ -16,7 +16,24 @@ from mlirhlo.cli.report import (
     report,
 )
 from mlirhlo.diagnostics import HloError
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.observer import SILENT
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.cli import literals as cli_literals
+    from mlirhlo.cli import progress
+    from mlirhlo.debug import checks, near, replay
+    from mlirhlo.debug import dump as debug_dump
+    from mlirhlo.debug import partitioned as debug_partitioned
+    from mlirhlo.dialects.hlo import module as hlo_module
+    from mlirhlo.formats import arrays
+    from mlirhlo.interp import async_ops, engine, fake_data
+    from mlirhlo.interp import values as interp_values
+    from mlirhlo.rewrites import pipeline
+    from mlirhlo.runtime import profile as runtime_profile
+    from mlirhlo.runtime.cuda import devices, figures
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -111,18 +128,14 @@ class Replay:
         if options.profile:
             self._profile(tested, records[-1][0])
         if options.output_literals_file is not None:
-            from mlirhlo.cli.literals import write_literals
-
-            write_literals(options.output_literals_file, module, records)
+            cli_literals.write_literals(options.output_literals_file, module, records)
         return self.tally
 
     def _checks(self, loaded: Loaded) -> bool:
         """Runs the checks that a StableHLO program makes of itself; whether there are any."""
-        from mlirhlo.debug.checks import run_checks, test_functions
-
-        if not test_functions(loaded.module):
+        if not checks.test_functions(loaded.module):
             return False
-        made = run_checks(loaded.module, file=loaded.name)
+        made = checks.run_checks(loaded.module, file=loaded.name)
         if made.failures:
             report(made.failures)
         functions = ", ".join(f"@{name}" for name in made.functions)
@@ -132,10 +145,8 @@ class Replay:
 
     def _load(self) -> Loaded | None:
         """The module to run; None when it was a program of checks, which have been made."""
-        from mlirhlo.formats import load
-
         data, name = files.read_input(self.path)
-        loaded = load(data, self.options.input_format, name=name)
+        loaded = formats.load(data, self.options.input_format, name=name)
         problems = files.verify(loaded) if self.options.verify else []
         if problems:
             raise HloError(*problems)
@@ -154,46 +165,36 @@ class Replay:
         """How many constants that the text leaves out got values, where that is asked for."""
         if not self.options.fake_constants:
             return 0
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.interp.fake_data import fill_constants
 
-        return len(fill_constants(HloModule(module), self.options.seed))
+        return len(fake_data.fill_constants(hlo_module.HloModule(module), self.options.seed))
 
     def _transformed(self, loaded: Loaded) -> ModuleOp:
         """The module to test: another copy when passes shall change it."""
         if not self.options.passes:
             if self.options.num_partitions > 1:
-                from mlirhlo.debug.partitioned import Partitioned
-
-                self.partitioned = Partitioned.of(loaded.module)
+                self.partitioned = debug_partitioned.Partitioned.of(loaded.module)
             tested = loaded.module if self.partitioned is None else self.partitioned.module
             self._tell_optimized(tested)
             return tested
-        from mlirhlo.formats import load
-        from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
         try:
-            passes = parse_pipeline(",".join(self.options.passes))
+            passes = pipeline.parse_pipeline(",".join(self.options.passes))
         except HloError as problem:
             raise UsageError(*problem.diagnostics) from None
         assert CURRENT_INPUT.data is not None
-        copied = load(CURRENT_INPUT.data, self.options.input_format, name=loaded.name)
+        copied = formats.load(CURRENT_INPUT.data, self.options.input_format, name=loaded.name)
         copy = files.as_hlo(copied).module
         self._fill_constants(copy)
-        run_pipeline(copy, passes, () if self.dump is None else self.dump.passes())
+        pipeline.run_pipeline(copy, passes, () if self.dump is None else self.dump.passes())
         self._tell_optimized(copy)
         return copy
 
     def _dump(self, loaded: Loaded) -> CompilationDump | None:
-        from mlirhlo.debug.dump import dumping
-
         device = None
         if self.options.platform == CUDA:
-            from mlirhlo.runtime.cuda.devices import device_of
-
-            device = device_of(self.options.gpu, self.xla)
+            device = devices.device_of(self.options.gpu, self.xla)
         target = "gpu" if device is not None else self.options.platform.lower()
-        dump = dumping(loaded.module, self.xla, target, device=device)
+        dump = debug_dump.dumping(loaded.module, self.xla, target, device=device)
         if dump is not None:
             dump.given(loaded.module)
         return dump
@@ -208,16 +209,14 @@ class Replay:
     def _archive(self) -> Archive | None:
         if self.options.input_npz is None:
             return None
-        from mlirhlo.formats.arrays import read_npz
 
-        return read_npz(self.options.input_npz)
+        return arrays.read_npz(self.options.input_npz)
 
     def _stored_iterations(self) -> list[Any]:
         if self.options.input_literals_file is None:
             return []
-        from mlirhlo.cli.literals import read_literals
 
-        return read_literals(self.options.input_literals_file)
+        return cli_literals.read_literals(self.options.input_literals_file)
 
     def seed(self, iteration: int) -> int:
         """Seed of an iteration, by XLA's rule."""
@@ -226,8 +225,6 @@ class Replay:
     def _given(
         self, loaded: Loaded, archive: Archive | None, stored: list[Any], iteration: int
     ) -> Given:
-        from mlirhlo.debug import replay
-
         options, module = self.options, loaded.module
         replicas, partitions = options.num_replicas, options.num_partitions
         if archive is not None:
@@ -243,26 +240,22 @@ class Replay:
             given = Given(inputs, "the snapshot")
             result = loaded.result
             if result is not None and not result.is_elided:
-                from mlirhlo.interp.values import value_of_literal
-
-                given.expected, given.expected_from = value_of_literal(result), "the snapshot"
+                given.expected, given.expected_from = (
+                    interp_values.value_of_literal(result),
+                    "the snapshot",
+                )
             return given
         return self.fake(module, iteration)
 
     def fake(self, module: ModuleOp, iteration: int) -> Given:
         """Fake data, drawn anew for each iteration."""
-        from mlirhlo.debug.replay import inputs_from_values
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.interp.async_ops import zeros
-        from mlirhlo.interp.fake_data import make_fake_arguments
-
-        options, view = self.options, HloModule(module)
+        options, view = self.options, hlo_module.HloModule(module)
         seed = self.seed(iteration) + (0 if options.different_random_seeds else iteration - 1)
         if options.random_init_input_literals:
-            arguments = make_fake_arguments(module, seed, options.use_large_float_range)
+            arguments = fake_data.make_fake_arguments(module, seed, options.use_large_float_range)
         else:
-            arguments = [zeros(parameter.shape) for parameter in view.entry.parameters]
-        inputs = inputs_from_values(
+            arguments = [async_ops.zeros(parameter.shape) for parameter in view.entry.parameters]
+        inputs = replay.inputs_from_values(
             module, [arguments], options.num_replicas, options.num_partitions
         )
         kind = f"fake data, seed {seed}" if options.random_init_input_literals else "zeros"
@@ -273,9 +266,8 @@ class Replay:
         """Adds the results that an npz file holds beside the inputs."""
         if "out0" not in archive.arrays and "out0.p0" not in archive.arrays:
             return given
-        from mlirhlo.dialects.hlo.module import HloModule
 
-        shapes = [HloModule(module).entry.root.shape]
+        shapes = [hlo_module.HloModule(module).entry.root.shape]
         inputs = given.inputs
         if inputs.partitions == 1 or inputs.is_whole:
             given.expected_parts = [archive.leaves("out", shapes, None)]
@@ -307,9 +299,7 @@ class Replay:
         if given.expected is not None:
             self.compare(given.expected, results[0], given.expected_from)
         if given.expected_parts is not None:
-            from mlirhlo.debug.replay import arrays_per_partition
-
-            got = arrays_per_partition(given.inputs, results)
+            got = replay.arrays_per_partition(given.inputs, results)
             want = joined([joined(part) for part in given.expected_parts])
             self.compare(want, joined([joined(part) for part in got]), given.expected_from)
         return results, expected
@@ -332,11 +322,8 @@ class Replay:
         if run is not None:
             results = run()
         else:
-            from mlirhlo.cli.progress import watching
-            from mlirhlo.debug import replay
-
             trace, step = watch and options.trace, watch and options.step
-            with watching(module, trace=trace, step=step) as hook:
+            with progress.watching(module, trace=trace, step=step) as hook:
                 results = replay.run(module, inputs, seed=seed, hook=hook)
         if done is not None:
             done(results[0])
@@ -346,31 +333,24 @@ class Replay:
 
     def _profile(self, module: ModuleOp, inputs: Inputs) -> None:
         """Prints the time of every kernel, and writes it as a Chrome trace; of simulated ones what they did."""
-        from mlirhlo.formats import write_file
-
         if self.options.platform == CUDA:
-            from mlirhlo.runtime.cuda.figures import as_json, table
-
             kernels = self.compiled.costs()
-            print(table(kernels))
+            print(figures.table(kernels))
             if self.options.profile != "-":
-                write_file(self.options.profile, as_json(kernels).encode())
+                formats.write_file(self.options.profile, figures.as_json(kernels).encode())
             return
-        from mlirhlo.runtime.profile import profile
 
         if self.partitioned is not None:
             inputs = self.partitioned.cut(inputs)
-        found = profile(module, inputs.per_device[0])
+        found = runtime_profile.profile(module, inputs.per_device[0])
         print(found.table())
         if self.options.profile != "-":
-            write_file(self.options.profile, found.chrome_trace().encode())
+            formats.write_file(self.options.profile, found.chrome_trace().encode())
 
     def compare(self, expected: Value, actual: Value, name: str) -> None:
         """Compares and says so, in XLA's words."""
-        from mlirhlo.debug.near import Bounds, compare
-
-        bounds = Bounds(self.options.abs_error_bound, self.options.rel_error_bound)
-        mismatches = list(compare(expected, actual, bounds))
+        bounds = near.Bounds(self.options.abs_error_bound, self.options.rel_error_bound)
+        mismatches = list(near.compare(expected, actual, bounds))
         self.tally.add(mismatches)
         for mismatch in mismatches:
             print(mismatch, file=sys.stderr)
@@ -381,37 +361,28 @@ class Replay:
 
     @staticmethod
     def _print_inputs(module: ModuleOp, inputs: Inputs) -> None:
-        from mlirhlo.cli.literals import value_text
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.interp.engine import Interpreter
-
-        parameters = HloModule(module).entry.parameters
-        reader = Interpreter(module)
+        parameters = hlo_module.HloModule(module).entry.parameters
+        reader = engine.Interpreter(module)
         for device, given in enumerate(inputs.per_device):
             suffix = f" on device {device}" if len(inputs.per_device) > 1 else ""
             for parameter, value in zip(parameters, reader.inputs(given), strict=True):
                 print(f"** Input %{parameter.instruction_name}{suffix} **")
-                print(value_text(value, parameter.shape))
+                print(cli_literals.value_text(value, parameter.shape))
 
     @staticmethod
     def _print_results(
         role: str, platform: str, module: ModuleOp, inputs: Inputs, results: Sequence[Value]
     ) -> None:
-        from mlirhlo.cli.literals import value_text
-        from mlirhlo.dialects.hlo.module import HloModule
-
-        shape = HloModule(module).entry.root.shape
+        shape = hlo_module.HloModule(module).entry.root.shape
         shown = results[:1] if inputs.is_whole else results
         for device, value in enumerate(shown):
             suffix = f" on device {device}" if len(shown) > 1 else ""
             print(f"** Result with {role} runner {platform}{suffix} **")
-            print(value_text(value, shape))
+            print(cli_literals.value_text(value, shape))
 
     def _write_npz(self, module: ModuleOp, inputs: Inputs, results: Sequence[Value]) -> None:
-        from mlirhlo.debug.replay import arrays_per_partition
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.formats.arrays import write_npz
-
         assert self.options.output_npz is not None
-        shape = HloModule(module).entry.root.shape
-        write_npz(self.options.output_npz, "out", arrays_per_partition(inputs, results), shape)
+        shape = hlo_module.HloModule(module).entry.root.shape
+        arrays.write_npz(
+            self.options.output_npz, "out", replay.arrays_per_partition(inputs, results), shape
+        )

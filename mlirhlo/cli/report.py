@@ -14,8 +14,13 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.diagnostics import Diagnostic, HloError, Severity, out_of_memory
-from mlirhlo.importing import ALONE
+from mlirhlo.importing import ALONE, LATE
+
+with LATE:
+    from mlirhlo.rewrites import registry
+
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -185,10 +190,8 @@ def _place_in_loaded_pass(problem: BaseException) -> str | None:
     """Where in a file of `--load-pass` something went wrong; None where it was in none."""
     import traceback
 
-    from mlirhlo.rewrites.registry import LOADED
-
     for frame, line in reversed(list(traceback.walk_tb(problem.__traceback__))):
-        if str(frame.f_globals.get("__name__", "")).startswith(LOADED):
+        if str(frame.f_globals.get("__name__", "")).startswith(registry.LOADED):
             return f"{frame.f_code.co_filename}:{line}"
     return None
 
@@ -196,11 +199,9 @@ def _place_in_loaded_pass(problem: BaseException) -> str | None:
 def _report_loaded_pass(
     tool: str, arguments: Sequence[str], problem: BaseException, place: str
 ) -> None:
-    from mlirhlo.rewrites.registry import described
-
     # The driver of rules notes which one ran.
     where = ", ".join(getattr(problem, "__notes__", ())[:1]).removeprefix("in ") or "the pass"
-    message = f"{place}: {where} raised {described(problem)}"
+    message = f"{place}: {where} raised {registry.described(problem)}"
     advice = "--debug shows the traceback"
     with suppress(OSError):
         path = _write_reproducer(tool, arguments, problem)
@@ -272,8 +273,6 @@ def _write_reproducer(tool: str, arguments: Sequence[str], problem: BaseExceptio
     import tempfile
     import traceback
     from importlib.metadata import version
-
-    import mlirhlo
 
     handle, path = tempfile.mkstemp(prefix=f"{tool}-", suffix=".reproducer.txt")
     versions = [f"mlirhlo {mlirhlo.__version__}", f"Python {platform.python_version()}"]

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import mlirhlo
 from mlirhlo.cli import inputs as files
 from mlirhlo.cli.compiled import COMPILED, CPU, CUDA
 from mlirhlo.cli.options import help_text, parse
@@ -17,7 +18,14 @@ from mlirhlo.cli.report import (
     usage_error,
 )
 from mlirhlo.diagnostics import HloError
+from mlirhlo.importing import LATE
 from mlirhlo.runtime.launcher import launched, own_rank
+
+with LATE:
+    from mlirhlo.cli import ranks, xla_flags
+    from mlirhlo.rewrites import registry
+    from mlirhlo.runtime import threads
+
 
 if TYPE_CHECKING:
     pass
@@ -39,9 +47,9 @@ MISCOMPARED = 255
 def main(argv: Sequence[str] | None = None) -> int:
     """The console script."""
     if argv is None and launched() > 1:
-        from mlirhlo.cli.ranks import run_as_rank
-
-        return run_as_rank(lambda: run_tool("run_hlo_module", _run, argv), (DONE, MISCOMPARED))
+        return ranks.run_as_rank(
+            lambda: run_tool("run_hlo_module", _run, argv), (DONE, MISCOMPARED)
+        )
     return run_tool("run_hlo_module", _run, argv)
 
 
@@ -52,15 +60,12 @@ def _run(argv: Sequence[str]) -> int:
         print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
         return DONE
     if options.version:
-        import mlirhlo
-
         print(f"run_hlo_module of mlirhlo {mlirhlo.__version__}")
         return DONE
-    from mlirhlo.cli.xla_flags import read_flags
 
     if options.gpu_target_config:
         parsed.xla.append(("xla_gpu_target_config_filename", options.gpu_target_config))
-    xla = read_flags(parsed.xla)
+    xla = xla_flags.read_flags(parsed.xla)
     paths = [*([options.input_module] if options.input_module else []), *parsed.files]
     if not paths:
         raise usage_error("no module to run", help="name a file, or '-' for standard input")
@@ -75,12 +80,10 @@ def _run(argv: Sequence[str]) -> int:
         if options.platform != CUDA and getattr(options, name):
             raise usage_error(f"--{name} needs --platform={CUDA}")
     if options.threads:
-        from mlirhlo.runtime.threads import set_thread_count
-
-        set_thread_count(options.threads)
+        threads.set_thread_count(options.threads)
     reference = _reference(options)
     if own_rank():  # rank 0 writes and compares
-        xla, reference = read_flags([]), ""
+        xla, reference = xla_flags.read_flags([]), ""
         options.output_npz = options.output_literals_file = None
     files.check_format(options.input_format)
     one_only = [
@@ -91,10 +94,8 @@ def _run(argv: Sequence[str]) -> int:
     if one_only and len(paths) > 1:
         raise usage_error(f"--{one_only[0]} goes with one module, {len(paths)} are given")
     if options.load_pass:
-        from mlirhlo.rewrites.registry import load_pass_file
-
         for path in options.load_pass:
-            load_pass_file(path)
+            registry.load_pass_file(path)
     miscompared = runs = 0
     for path in paths:
         if len(paths) > 1:

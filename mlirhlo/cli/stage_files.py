@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.cli import gpu_stages
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.dialects import amx, arith, llvm, memref, vector, x86, x86vector
+    from mlirhlo.lowering import llvm_text, loops, loops_to_llvm
+    from mlirhlo.lowering.cpu import compiler, emit
+    from mlirhlo.lowering.loops import passes
+    from mlirhlo.runtime import jit
+
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -46,12 +55,6 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
     Raises `HloError` HLO0430, HLO0431 and HLO0433 for what the following stages refuse, HLO0432 for kernels that
     have no loops, HLO0806 for schedules that are none of the CPU's, HLO0502 for a stage in front of the given one.
     """
-    from mlirhlo.lowering.cpu.compiler import FEATURES
-    from mlirhlo.lowering.cpu.emit import MAIN
-    from mlirhlo.lowering.llvm_text import print_llvm
-    from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
-    from mlirhlo.runtime import jit
-
     if _STAGES.index(wanted) < _STAGES.index(given):
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
@@ -61,11 +64,13 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
         if is_structured:
             module, given = _without_structure(module, given, wanted)
         if given == "loops" and wanted != "loops":
-            module = convert_to_llvm(module, features=FEATURES, entry=MAIN)
+            module = loops_to_llvm.convert_to_llvm(
+                module, features=compiler.FEATURES, entry=emit.MAIN
+            )
             given = "llvm-dialect"
         if wanted == given:
             return module
-        text = print_llvm(module)
+        text = llvm_text.print_llvm(module)
     if wanted == "llvm":
         return text
     return jit.compile_assembly(text) if wanted == "asm" else jit.compile_object(text)
@@ -73,14 +78,11 @@ def continued(data: bytes, given: str, wanted: str, name: str) -> Stage:
 
 def _without_structure(module: ModuleOp, given: str, wanted: str) -> tuple[ModuleOp, str]:
     """Structured kernels at the wanted stage, at the latest as loops; the module and its stage."""
-    from mlirhlo.lowering.loops import loops_of
-    from mlirhlo.lowering.loops.passes import schedule_all
-
     if given == "structured" and wanted != given:
-        schedule_all(module)
+        passes.schedule_all(module)
         given = "scheduled"
     if given == "scheduled" and wanted != given:
-        return loops_of(module), "loops"
+        return loops.loops_of(module), "loops"
     return module, given
 
 
@@ -141,15 +143,19 @@ def context() -> Context:
     from xdsl.dialects.math import Math
     from xdsl.dialects.scf import Scf
 
-    from mlirhlo.dialects.amx import AMX
-    from mlirhlo.dialects.arith import Arith
-    from mlirhlo.dialects.llvm import LLVM
-    from mlirhlo.dialects.memref import MemRef
-    from mlirhlo.dialects.vector import Vector
-    from mlirhlo.dialects.x86 import X86
-    from mlirhlo.dialects.x86vector import X86Vector
-
     made = Context()
-    for dialect in (Builtin, Func, Scf, MemRef, Math, Arith, Vector, AMX, X86Vector, X86, LLVM):
+    for dialect in (
+        Builtin,
+        Func,
+        Scf,
+        memref.MemRef,
+        Math,
+        arith.Arith,
+        vector.Vector,
+        amx.AMX,
+        x86vector.X86Vector,
+        x86.X86,
+        llvm.LLVM,
+    ):
         made.load_dialect(dialect)
     return made

@@ -9,6 +9,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mlirhlo.cli import inputs
 from mlirhlo.cli.gpu_stages import STAGES as GPU_STAGES
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug import options
+    from mlirhlo.lowering import observer as lowering_observer
+    from mlirhlo.lowering import stage_text, structured
+    from mlirhlo.lowering.cpu import compiler
+    from mlirhlo.lowering.cpu import pipeline as cpu
+    from mlirhlo.lowering.gpu import pipeline as gpu
+    from mlirhlo.lowering.loops import passes
+    from mlirhlo.runtime import jit
+    from mlirhlo.runtime.cuda import devices
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -55,16 +68,11 @@ def fused(
     gpu_name: str = "",
 ) -> Loaded:
     """The module as the platform's compiler plans it, for the device of that name; `trace` is told what passes did."""
-    from mlirhlo.debug.options import wanted_passes
-    from mlirhlo.lowering.cpu import pipeline as cpu
-    from mlirhlo.lowering.gpu import pipeline as gpu
-    from mlirhlo.runtime.cuda.devices import device_of
-
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
-    wanted = wanted_passes(flags)
+    wanted = options.wanted_passes(flags)
     if is_gpu(platform):
-        device = device_of(gpu_name, flags)
+        device = devices.device_of(gpu_name, flags)
         module = gpu.optimize(loaded.module, watchers, wanted, trace, device)
     else:
         module = cpu.optimize(loaded.module, watchers, wanted, trace)
@@ -91,35 +99,27 @@ def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags)
 
     Raises `HloError` HLO0432 and HLO0435 for what has no code, HLO079x for what has no structured form.
     """
-    from mlirhlo.debug.options import wanted_passes
-    from mlirhlo.lowering.cpu.compiler import UNIT, lower, plan_cpu
-    from mlirhlo.lowering.observer import SILENT
-
-    observer = SILENT if observer is None else observer
+    observer = lowering_observer.SILENT if observer is None else observer
     loaded = inputs.as_hlo(loaded)
     inputs.check_entry(loaded)
     if stage in ("structured", "scheduled"):
-        from mlirhlo.lowering.loops.passes import schedule_all
-        from mlirhlo.lowering.structured import structured_module
-
-        fused, plan = plan_cpu(loaded.module, observer, wanted_passes(flags))
-        kernels = structured_module(fused, plan.instructions, plan.kernels)
+        fused, plan = compiler.plan_cpu(loaded.module, observer, options.wanted_passes(flags))
+        kernels = structured.structured_module(fused, plan.instructions, plan.kernels)
         if stage == "scheduled":
-            schedule_all(kernels)
+            passes.schedule_all(kernels)
         return kernels
-    stages = lower(loaded.module, observer, wanted_passes(flags))
+    stages = compiler.lower(loaded.module, observer, options.wanted_passes(flags))
     if stage == "loops":
         return stages.loops
     if stage == "llvm-dialect":
         return stages.llvm
     if stage == "llvm":
         return stages.text
-    from mlirhlo.runtime import jit
 
     if stage == "asm":
         return jit.compile_assembly(stages.text)
     code = jit.compile_object(stages.text)
-    observer.compiled(UNIT, stages.text, code)
+    observer.compiled(compiler.UNIT, stages.text, code)
     return code
 
 
@@ -132,6 +132,4 @@ def render(value: Stage, *, is_generic: bool = False) -> bytes:
 
 def render_module(module: ModuleOp, is_generic: bool = False) -> bytes:
     """A module of a stage as its file holds it."""
-    from mlirhlo.lowering.stage_text import print_stage
-
-    return print_stage(module, is_generic=is_generic).encode("utf-8", "surrogateescape")
+    return stage_text.print_stage(module, is_generic=is_generic).encode("utf-8", "surrogateescape")

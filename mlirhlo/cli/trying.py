@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.cli.options import flag
 from mlirhlo.cli.report import INTERRUPTED, usage_error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug.trials import conditions, workers
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.trials.conditions import Condition
@@ -37,9 +42,7 @@ class LimitOptions:
 
     def limits(self) -> Limits:
         """Of one evaluation."""
-        from mlirhlo.debug.trials.workers import Limits
-
-        return Limits(self.timeout, int(self.memory * 2**30))
+        return workers.Limits(self.timeout, int(self.memory * 2**30))
 
 
 @dataclass
@@ -78,14 +81,14 @@ class TryingOptions(LimitOptions):
 
     def condition(self) -> Condition:
         """The condition of `--when`. Raises `UsageError` HLO0502, `HloError` HLO0860."""
-        from mlirhlo.debug.trials.conditions import Condition
-
         kind, _, rest = self.when.partition(":")
         if not all(seed.isdigit() for seed in self.inputs):
             raise usage_error(f"--inputs={','.join(self.inputs)}: seeds are numbers")
         seeds = tuple(map(int, self.inputs)) or (42,)
         sides = (self.bad or "Interpreter", self.good)
-        common = Condition("differs", sides, seeds=seeds, load_passes=tuple(self.load_pass))
+        common = conditions.Condition(
+            "differs", sides, seeds=seeds, load_passes=tuple(self.load_pass)
+        )
         if kind == "command":
             return replace(common, kind="command", command=rest).checked()
         if kind.startswith("HLO") and kind[3:].isdigit():

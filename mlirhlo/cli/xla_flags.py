@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.cli.report import UsageError, report
 from mlirhlo.diagnostics import HloError
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug import options
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.options import Flags
@@ -18,12 +23,10 @@ def read_flags(command_line: Sequence[tuple[str, str | None]]) -> Flags:
     Raises `UsageError` HLO0520 and HLO0521 for wrong values and unreadable files of flags, `HloError`
     HLO0503 for a `--debug_options_file` that cannot be read.
     """
-    from mlirhlo.debug.options import resolve
-
     files = [value or "" for name, value in command_line if name == "debug_options_file"]
     flags = [pair for pair in command_line if pair[0] != "debug_options_file"]
     try:
-        found = resolve(flags, file=files[-1] if files else None)
+        found = options.resolve(flags, file=files[-1] if files else None)
     except HloError as problem:
         if problem.code in ("HLO0520", "HLO0521"):
             raise UsageError(*problem.diagnostics) from None

@@ -13,7 +13,24 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 from mlirhlo.diagnostics import Place, SourceText, error, wrong_type
 from mlirhlo.formats.files import write_file
-from mlirhlo.importing import ALONE
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.dialects.hlo import module as _module
+    from mlirhlo.formats import bytecode as _formats_bytecode
+    from mlirhlo.formats import containers as _containers
+    from mlirhlo.formats import hlo_text as _hlo_text
+    from mlirhlo.formats import jax_export as _jax_export
+    from mlirhlo.formats import mlir as _mlir
+    from mlirhlo.formats import proto as _proto
+    from mlirhlo.formats import sniff as _sniff
+    from mlirhlo.formats import stablehlo as _stablehlo
+    from mlirhlo.formats import vhlo as _vhlo
+    from mlirhlo.formats.proto import assignment as _assignment
+    from mlirhlo.formats.proto import containers_pb2 as _containers_pb2
+    from mlirhlo.formats.proto import literals as _literals
+    from mlirhlo.formats.proto import message as _message
+
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -83,13 +100,12 @@ class Loaded:
 
         Raises `HloError` HLO0206 when a literal is damaged.
         """
-        with ALONE:
-            from mlirhlo.formats.proto.containers_pb2 import HloSnapshot, HloUnoptimizedSnapshot
-
         match self.message:
-            case HloSnapshot() as snapshot if snapshot.arguments or snapshot.HasField("result"):
+            case _containers_pb2.HloSnapshot() as snapshot if (
+                snapshot.arguments or snapshot.HasField("result")
+            ):
                 return (self._decoded(snapshot.arguments),)
-            case HloUnoptimizedSnapshot() as snapshot:
+            case _containers_pb2.HloUnoptimizedSnapshot() as snapshot:
                 return tuple(self._decoded(p.arguments) for p in snapshot.partitions)
             case _:
                 return ()
@@ -97,25 +113,20 @@ class Loaded:
     @property
     def result(self) -> Literal | None:
         """The result stored in a snapshot, a tuple literal for tuples. Raises as `arguments` does."""
-        with ALONE:
-            from mlirhlo.formats.proto.containers_pb2 import HloSnapshot
-
-        if isinstance(self.message, HloSnapshot) and self.message.HasField("result"):
+        if isinstance(self.message, _containers_pb2.HloSnapshot) and self.message.HasField(
+            "result"
+        ):
             return self._decoded([self.message.result], "result")[0]
         return None
 
     def _decoded(
         self, protos: Iterable[LiteralProto], what: str = "argument"
     ) -> tuple[Literal, ...]:
-        with ALONE:
-            from mlirhlo.formats.proto.literals import decode_literal
-            from mlirhlo.formats.proto.message import DecodeProblem
-
         literals: list[Literal] = []
         for number, proto in enumerate(protos):
             try:
-                literals.append(decode_literal(proto))
-            except DecodeProblem as problem:
+                literals.append(_literals.decode_literal(proto))
+            except _message.DecodeProblem as problem:
                 raise problem.at(self.name, f"{what} {number}") from None
         return tuple(literals)
 
@@ -129,53 +140,36 @@ def load(source: Source, format: str | None = None, *, name: str | None = None) 
     """
     data, own_name = read_file(source)
     name = name or own_name
-    with ALONE:
-        from mlirhlo.formats.sniff import Format, Sniffed, sniff_plain, unwrap
 
-    plain = unwrap(data, name)
+    plain = _sniff.unwrap(data, name)
     is_gzip = plain is not data
     if format is None:
-        sniffed = sniff_plain(plain)
-        sniffed = Sniffed(sniffed.format, is_gzip, sniffed.container)
+        sniffed = _sniff.sniff_plain(plain)
+        sniffed = _sniff.Sniffed(sniffed.format, is_gzip, sniffed.container)
     else:
         sniffed = _forced(plain, is_gzip, format)
     match sniffed.format:
-        case Format.HLO_TEXT | Format.MLIR_TEXT:
+        case _sniff.Format.HLO_TEXT | _sniff.Format.MLIR_TEXT:
             # Bytes that are no UTF-8 stand in metadata strings of real dumps and must come out again.
             text = plain.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="surrogateescape")
             del data, plain  # a text may hold large constants: once is enough
             return _load_text(text, name, sniffed)
-        case Format.PROTO | Format.PROTO_TEXT | Format.PROTO_JSON:
+        case _sniff.Format.PROTO | _sniff.Format.PROTO_TEXT | _sniff.Format.PROTO_JSON:
             return _load_proto(plain, name, sniffed)
-        case Format.MLIR_BYTECODE | Format.JAX_EXPORT:
+        case _sniff.Format.MLIR_BYTECODE | _sniff.Format.JAX_EXPORT:
             return _load_bytecode(plain, name, sniffed)
-        case Format.UNKNOWN:
+        case _sniff.Format.UNKNOWN:
             raise _unknown(plain, name)
 
 
 def _load_text(text: str, name: str, sniffed: Sniffed) -> Loaded:
-    with ALONE:
-        from mlirhlo.formats.sniff import Format
-
-    if sniffed.format is Format.HLO_TEXT:
-        with ALONE:
-            from mlirhlo.formats import hlo_text
-
-        module = hlo_text.parse_module(text, name)
+    if sniffed.format is _sniff.Format.HLO_TEXT:
+        module = _hlo_text.parse_module(text, name)
     else:
-        with ALONE:
-            from mlirhlo.formats.sniff import is_hlo_dialect
-
-        if is_hlo_dialect(text):
-            with ALONE:
-                from mlirhlo.formats import mlir
-
-            module = mlir.parse_module(text, name)
+        if _sniff.is_hlo_dialect(text):
+            module = _mlir.parse_module(text, name)
         else:
-            with ALONE:
-                from mlirhlo.formats import stablehlo
-
-            module = stablehlo.parse_module(text, name)
+            module = _stablehlo.parse_module(text, name)
     return Loaded(module, name, sniffed, SourceText(name, text))
 
 
@@ -194,44 +188,30 @@ def holds_kernels(module: ModuleOp) -> bool:
 
 
 def _load_bytecode(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
-    with ALONE:
-        from mlirhlo.formats.sniff import Format
-        from mlirhlo.formats.vhlo import deserialize_artifact
-
-    if sniffed.format is Format.JAX_EXPORT:
-        with ALONE:
-            from mlirhlo.formats.jax_export import read_jax_export
-
-        data = read_jax_export(data, name).module_bytes
-    return Loaded(deserialize_artifact(data, name), name, sniffed)
+    if sniffed.format is _sniff.Format.JAX_EXPORT:
+        data = _jax_export.read_jax_export(data, name).module_bytes
+    return Loaded(_vhlo.deserialize_artifact(data, name), name, sniffed)
 
 
 def _load_proto(data: bytes, name: str, sniffed: Sniffed) -> Loaded:
-    with ALONE:
-        from mlirhlo.formats import containers, proto
-        from mlirhlo.formats.proto.assignment import remember_assignment
-
-    contents = containers.read(data, name, sniffed)
-    module = proto.decode_module(contents.module, name, contents.config)
-    remember_assignment(module, contents.message)
+    contents = _containers.read(data, name, sniffed)
+    module = _proto.decode_module(contents.module, name, contents.config)
+    _assignment.remember_assignment(module, contents.message)
     return Loaded(module, name, contents.sniffed, message=contents.message)
 
 
 def _forced(data: bytes, is_gzip: bool, format: str) -> Sniffed:
     """What the user says the data are."""
-    with ALONE:
-        from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff_plain
-
     _check_format(format)
     format_name, container_name = FORMATS[format]
-    kind = Format[format_name]
-    if kind not in (Format.PROTO, Format.PROTO_TEXT, Format.PROTO_JSON):
-        return Sniffed(kind, is_gzip)
-    looks = sniff_plain(data)
+    kind = _sniff.Format[format_name]
+    if kind not in (_sniff.Format.PROTO, _sniff.Format.PROTO_TEXT, _sniff.Format.PROTO_JSON):
+        return _sniff.Sniffed(kind, is_gzip)
+    looks = _sniff.sniff_plain(data)
     if looks.format is kind and looks.container is not None:
         # A snapshot where a module was promised, or one framed: the content knows better.
-        return Sniffed(kind, is_gzip, looks.container)
-    return Sniffed(kind, is_gzip, Container[container_name or "HLO"])
+        return _sniff.Sniffed(kind, is_gzip, looks.container)
+    return _sniff.Sniffed(kind, is_gzip, _sniff.Container[container_name or "HLO"])
 
 
 def _unknown(data: bytes, name: str) -> Exception:
@@ -322,54 +302,35 @@ def to_bytes(
     Raises `HloError`: HLO0502 for a format that is unknown or not written, and HLO0207 where the
     message cannot hold the module.
     """
-    with ALONE:
-        from mlirhlo.formats.sniff import Container, Format
-
     _check_format(format)
     format_name, container_name = FORMATS[format]
-    kind = Format[format_name]
-    if kind not in (Format.MLIR_TEXT, Format.MLIR_BYTECODE) and not holds_hlo(module):
+    kind = _sniff.Format[format_name]
+    if kind not in (_sniff.Format.MLIR_TEXT, _sniff.Format.MLIR_BYTECODE) and not holds_hlo(module):
         raise error(
             "HLO0502",
             f"{'a kernel' if holds_kernels(module) else 'a StableHLO program'} is not written as '{format}'",
             help="convert it to HLO first (rewrites.stablehlo_to_hlo), or write it as 'mlir'",
         )
-    if kind is Format.HLO_TEXT:
-        with ALONE:
-            from mlirhlo.formats import hlo_text
-
-        text = hlo_text.print_module(module, options or hlo_text.PrintOptions())
+    if kind is _sniff.Format.HLO_TEXT:
+        text = _hlo_text.print_module(module, options or _hlo_text.PrintOptions())
         data = text.encode("utf-8", errors="surrogateescape")
-    elif kind is Format.MLIR_TEXT:
+    elif kind is _sniff.Format.MLIR_TEXT:
         generic = format == "mlir-generic"
         if holds_hlo(module) or holds_kernels(module):
-            with ALONE:
-                from mlirhlo.formats import mlir
-
-            text = mlir.print_module(module, generic=generic)
+            text = _mlir.print_module(module, generic=generic)
         else:
-            with ALONE:
-                from mlirhlo.formats import stablehlo
-
-            text = stablehlo.print_module(module, generic=generic)
+            text = _stablehlo.print_module(module, generic=generic)
         data = text.encode("utf-8", errors="surrogateescape")
-    elif kind is Format.MLIR_BYTECODE:
+    elif kind is _sniff.Format.MLIR_BYTECODE:
         data = _bytecode(module, is_artifact=format == "artifact")
     else:
-        with ALONE:
-            from mlirhlo.formats import containers, proto
-            from mlirhlo.formats.proto.assignment import restore_assignment
-
-        inside = Container[container_name] if container_name else Container(container)
+        inside = _sniff.Container[container_name] if container_name else _sniff.Container(container)
         config = None
-        if inside is Container.MODULE_WITH_CONFIG:
-            with ALONE:
-                from mlirhlo.dialects.hlo.module import HloModule
-
-            config = proto.config_of(HloModule(module))
-        message = containers.wrap(proto.encode_module(module), inside, config)
-        restore_assignment(module, message)
-        return containers.write(message, kind, gzip=gzip)
+        if inside is _sniff.Container.MODULE_WITH_CONFIG:
+            config = _proto.config_of(_module.HloModule(module))
+        message = _containers.wrap(_proto.encode_module(module), inside, config)
+        _assignment.restore_assignment(module, message)
+        return _containers.write(message, kind, gzip=gzip)
     if gzip:
         import gzip as gzip_module
 
@@ -379,14 +340,9 @@ def to_bytes(
 
 def _bytecode(module: ModuleOp, *, is_artifact: bool) -> bytes:
     if is_artifact:
-        with ALONE:
-            from mlirhlo.formats.vhlo import serialize_artifact
+        return _vhlo.serialize_artifact(module)
 
-        return serialize_artifact(module)
-    with ALONE:
-        from mlirhlo.formats.bytecode import write_module
-
-    return write_module(module)
+    return _formats_bytecode.write_module(module)
 
 
 def write(

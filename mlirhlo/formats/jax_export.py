@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import HloError, Place, error
 from mlirhlo.formats.flatbuffer import BadBuffer, Table, unsigned
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats import vhlo
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -105,9 +110,7 @@ class JaxExport:
 
     def module(self, name: str = "<jax.export>") -> ModuleOp:
         """The StableHLO program. Raises as `formats.vhlo.deserialize_artifact` does."""
-        from mlirhlo.formats.vhlo import deserialize_artifact
-
-        return deserialize_artifact(self.module_bytes, name)
+        return vhlo.deserialize_artifact(self.module_bytes, name)
 
 
 def is_jax_export(data: bytes) -> bool:

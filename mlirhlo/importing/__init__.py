@@ -16,6 +16,7 @@ from collections.abc import Callable
 from threading import RLock
 
 from mlirhlo.importing import data_classes, late_data
+from mlirhlo.importing.late import Late
 
 
 class _Alone:
@@ -71,6 +72,9 @@ def _let_age() -> None:
 
 ALONE = _Alone()
 """Held while modules are imported that others import, too."""
+
+LATE = Late(ALONE)
+"""Held at the top of a file around imports of modules that are loaded when they are first used."""
 
 ALONE.while_held(data_classes.keep_code())
 ALONE.while_held(late_data.switch)

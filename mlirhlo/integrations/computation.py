@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlirhlo import Module
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug import graph
+    from mlirhlo.formats import hlo_text
+    from mlirhlo.formats import proto as formats_proto
+
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
@@ -62,31 +69,25 @@ class XlaComputation(Module):
         """HLO text in the form that JAX prints."""
         from dataclasses import replace
 
-        from mlirhlo.formats.hlo_text import PrintOptions
-
-        options = replace(PrintOptions.short_parsable(), large_constants=print_large_constants)
+        options = replace(
+            hlo_text.PrintOptions.short_parsable(), large_constants=print_large_constants
+        )
         return self.as_text("hlo", options)
 
     def to_string(self, options: PrintOptions | None = None) -> str:
         """HLO text; without options as `--xla_dump_to` writes it."""
-        from mlirhlo.formats.hlo_text import PrintOptions
-
-        return self.as_text("hlo", PrintOptions() if options is None else options)
+        return self.as_text("hlo", hlo_text.PrintOptions() if options is None else options)
 
     def as_serialized_hlo_module_proto(self) -> bytes:
         """The module as a serialised HloModuleProto."""
         return self._proto().SerializeToString(deterministic=True)
 
     def _proto(self) -> HloModuleProto:
-        from mlirhlo.formats.proto import encode_module
-
-        return encode_module(self.op, keep_config=False)
+        return formats_proto.encode_module(self.op, keep_config=False)
 
     def as_hlo_dot_graph(self) -> str:
         """The graph of the entry computation in Graphviz' language."""
-        from mlirhlo.debug.graph import render
-
-        return render(self.op, "dot")
+        return graph.render(self.op, "dot")
 
     def as_hlo_module(self) -> XlaComputation:
         """The module itself, which has the methods of `HloModule`."""

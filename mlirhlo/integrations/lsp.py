@@ -21,6 +21,11 @@ from mlirhlo.debug.editor.stages import Side, Stages, counterpart
 from mlirhlo.debug.graph import render
 from mlirhlo.debug.trials.conditions import fake_arguments, load_module
 from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug.trials import sides
+
 
 QUIET_SECONDS = 0.6
 """After the last edit, until the whole module is checked."""
@@ -281,10 +286,8 @@ def _guarded(server: Server, compute: Any) -> str:
 
 
 def _results(document: Document) -> str:
-    from mlirhlo.debug.trials.sides import Side
-
     module = load_module(document.text, document.file)
-    arrays = Side.parse("Interpreter").run(module, fake_arguments(module, 42))
+    arrays = sides.Side.parse("Interpreter").run(module, fake_arguments(module, 42))
     return "\n".join(f"{a.dtype}{list(a.shape)} {a.tolist()}" for a in arrays)
 
 

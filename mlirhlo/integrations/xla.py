@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
 from mlirhlo.integrations.optional import require
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.dialects.hlo import module as hlo_module
+    from mlirhlo.dialects.hlo import shapes
+    from mlirhlo.formats import proto as formats_proto
+    from mlirhlo.interp import engine, values
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -18,15 +27,10 @@ class XlaProgram:
     def __init__(self, module: ModuleOp, options: Mapping[str, object]) -> None:
         """Raises `HloError` HLO0600 without JAX, HLO0611 for what XLA refuses, and for results of dynamic
         size, which JAX does not hand out."""
-        from mlirhlo.dialects.hlo.module import HloModule
-        from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
-        from mlirhlo.formats.proto import encode_module
-        from mlirhlo.interp.engine import Interpreter
-
-        self._inputs = Interpreter(module).inputs
-        self._shape = HloModule(module).entry.root.shape
-        for _, part in leaves(self._shape):
-            if isinstance(part, ArrayShape) and part.is_dynamic:
+        self._inputs = engine.Interpreter(module).inputs
+        self._shape = hlo_module.HloModule(module).entry.root.shape
+        for _, part in shapes.leaves(self._shape):
+            if isinstance(part, shapes.ArrayShape) and part.is_dynamic:
                 raise error(
                     "HLO0611",
                     f"a result of dynamic size, {part}, does not come out of the XLA inside JAX",
@@ -36,7 +40,7 @@ class XlaProgram:
         purpose = "platform 'XLA'"
         self._jax = require("jax", "jax", purpose)
         hlo, jaxlib = (require(f"jaxlib.{name}", "jax", purpose) for name in ("_hlo", "_jax"))
-        proto = encode_module(module, keep_config=False).SerializeToString()
+        proto = formats_proto.encode_module(module, keep_config=False).SerializeToString()
         self._device = self._jax.devices("cpu")[0]
         compile_options = jaxlib.CompileOptions()
         compile_options.env_option_overrides = list(options.items())
@@ -56,18 +60,14 @@ class XlaProgram:
         """The result for the module's parameters: a numpy array, or a tuple of them."""
         import numpy as np
 
-        from mlirhlo.interp.values import arrays_of, unflatten
-
-        inputs = [a for value in self._inputs(arguments) for a in arrays_of(value)]
+        inputs = [a for value in self._inputs(arguments) for a in values.arrays_of(value)]
         with self._jax.enable_x64(True):
             given = [self._jax.device_put(one, self._device) for one in inputs]
             results = self._executable.execute_sharded(given)
             parts = results.disassemble_into_single_device_arrays()
-        return unflatten((np.array(part[0]) for part in parts), self._shape)
+        return values.unflatten((np.array(part[0]) for part in parts), self._shape)
 
     def optimized(self) -> ModuleOp:
         """The module after all of XLA's passes."""
-        from mlirhlo.formats import load
-
         (module,) = self._executable.hlo_modules()
-        return load(module.as_serialized_hlo_module_proto(), "pb").module
+        return formats.load(module.as_serialized_hlo_module_proto(), "pb").module

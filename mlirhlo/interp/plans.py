@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp, CustomCallOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, is_too_large
 from mlirhlo.dialects.hlo.table import Calls
+from mlirhlo.importing import LATE
 from mlirhlo.interp.dynamic import lifted, needs_lifting
 from mlirhlo.interp.mixed_types import with_declared_types
 from mlirhlo.interp.registry import (
@@ -30,6 +31,9 @@ from mlirhlo.interp.registry import (
     Value,
 )
 from mlirhlo.interp.values import describe, value_of_literal
+
+with LATE:
+    from mlirhlo.analysis import verifier
 
 
 @dataclass(slots=True)
@@ -228,9 +232,7 @@ FAILURES = (
 
 def failed(op: Instruction, inputs: Sequence[Value], problem: Exception) -> HloError:
     """The error for an instruction that does not fit its operands, or the memory: the verifier's, if it has one."""
-    from mlirhlo.analysis.verifier import verify_instruction
-
-    if broken := verify_instruction(op):
+    if broken := verifier.verify_instruction(op):
         return HloError(broken[0])
     if isinstance(problem, MemoryError) or is_too_large(op.shape):
         name = f"{op.opcode.name}: %{op.instruction_name}"

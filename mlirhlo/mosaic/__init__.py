@@ -11,6 +11,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.mosaic import interpreter as _interpreter
+    from mlirhlo.mosaic import timeline as _timeline
+
+
 if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter import InterpretParams
     from mlirhlo.mosaic.language.arithmetic import reciprocal
@@ -198,13 +205,9 @@ _ALIASES = {"tree_util": "tree"}
 def __getattr__(name: str) -> Any:
     """Names are imported when they are used: reading a kernel does not need the language."""
     if name == "InterpretParams":
-        from mlirhlo.mosaic.interpreter import InterpretParams
-
-        return InterpretParams
+        return _interpreter.InterpretParams
     if name == "Timeline":
-        from mlirhlo.mosaic.timeline import Timeline
-
-        return Timeline
+        return _timeline.Timeline
     if name in _MODULES:
         return import_module(f"{__name__}.{_ALIASES.get(name, name)}")
     place = _PLACES.get(name)

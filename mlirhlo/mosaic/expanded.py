@@ -14,6 +14,12 @@ import base64
 import re
 
 from mlirhlo.diagnostics import Place, error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats import mosaic
+    from mlirhlo.mosaic import decode
+
 
 ABOVE = "(above)"
 """Stands for a body that is written out."""
@@ -37,16 +43,14 @@ def expand_kernels(text: str) -> str:
     """The text with every kernel in plain sight. Raises `HloError` HLO0700 for bodies that cannot be
     read.
     """
-    from mlirhlo.formats.mosaic import print_kernel
-    from mlirhlo.mosaic.decode import read_kernel
 
     def expanded(match: re.Match[str]) -> str:
         line, name = match[0], match["name"].removeprefix("ROOT ")
         body = _BODY.search(line)
         if body is None:
             return line
-        module = read_kernel(_bytes(body), f"<kernel {name}>")
-        kernel = print_kernel(module).rstrip("\n").replace("*/", "* /")
+        module = decode.read_kernel(_bytes(body), f"<kernel {name}>")
+        kernel = mosaic.print_kernel(module).rstrip("\n").replace("*/", "* /")
         above = _ABOVE[body["bytes"] is not None]
         short = f"{line[: body.start()]}{above}{line[body.end() :]}"
         indent = match["indent"]
@@ -93,13 +97,10 @@ def collapse_kernels(text: str, file: str = "<string>") -> str:
 
 
 def _put_back(text: str, found: re.Match[str], line: str, file: str) -> str:
-    from mlirhlo.formats.mosaic import parse_kernel
-    from mlirhlo.mosaic.decode import write_stable
-
     first = text.count("\n", 0, found.start("text"))
     # Empty lines in front, so that places are those of the whole file.
-    module = parse_kernel("\n" * first + found["text"], file)
-    data = write_stable(module)
+    module = mosaic.parse_kernel("\n" * first + found["text"], file)
+    data = decode.write_stable(module)
     if _ABOVE[1] in line:
         return line.replace(_ABOVE[1], f'module = "{_escaped(data)}"')
     body = base64.b64encode(data).decode()

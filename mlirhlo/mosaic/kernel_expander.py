@@ -23,12 +23,19 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats import load
+from mlirhlo.importing import LATE
 from mlirhlo.interp.custom_calls import CUSTOM_CALLS, options_of
 from mlirhlo.rewrites.computations import rename_callees
 from mlirhlo.rewrites.control_flow.call_inliner import insert_body
 from mlirhlo.rewrites.layout.default_layouts import DefaultLayoutsPass, in_default_order
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.simplify.tuple_parts import insert_before
+
+with LATE:
+    from mlirhlo.mosaic import custom_call, decode, fast
+    from mlirhlo.mosaic.interpreter import problems
+    from mlirhlo.rewrites import stablehlo_to_hlo
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -120,23 +127,18 @@ def _body(op: CustomCallOp, module: HloModule) -> ComputationOp | None:
 
 def _program(op: CustomCallOp) -> ModuleOp | None:
     """The kernel as an HLO module; None for a call that does not fit it."""
-    from mlirhlo.mosaic.decode import config_of, read_kernel
-    from mlirhlo.mosaic.fast import fits, program_of
-    from mlirhlo.mosaic.interpreter.problems import place_of
-    from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
-
     inputs, results = _typed(op.input_shapes), _typed(_parts(op.shape))
     if inputs is None or results is None:
         return None
-    config = config_of(options_of(op), op.instruction_name or "kernel")
-    kernel = read_kernel(config.body)
-    if not fits(kernel, inputs, results):
+    config = decode.config_of(options_of(op), op.instruction_name or "kernel")
+    kernel = decode.read_kernel(config.body)
+    if not fast.fits(kernel, inputs, results):
         return None
     for one in kernel.walk():
         if one.name in _HEARD:
-            raise error("HLO0738", f"{one.name} is for the simulator", place_of(one))
+            raise error("HLO0738", f"{one.name} is for the simulator", problems.place_of(one))
     has = importlib.import_module("mlirhlo.lowering.target").current().has
-    text = program_of(
+    text = fast.program_of(
         kernel,
         inputs,
         results,
@@ -144,7 +146,9 @@ def _program(op: CustomCallOp) -> ModuleOp | None:
         multiplies_pairs=has("avx512bf16") or has("amx-bf16", "amx-tile"),
     )
     try:
-        program = HloModule(convert_to_hlo(load(text.encode(), name="<kernel>").module))
+        program = HloModule(
+            stablehlo_to_hlo.convert_to_hlo(load(text.encode(), name="<kernel>").module)
+        )
     except HloError as problem:
         said = f"its program cannot be read: {problem.diagnostics[0].message}"
         raise error("HLO0738", said) from problem
@@ -159,9 +163,7 @@ def _program(op: CustomCallOp) -> ModuleOp | None:
 
 
 def _aliases(op: CustomCallOp) -> dict[int, int]:
-    from mlirhlo.mosaic.custom_call import aliases_of
-
-    return aliases_of(op)
+    return custom_call.aliases_of(op)
 
 
 def _parts(shape: Shape) -> Sequence[Shape]:

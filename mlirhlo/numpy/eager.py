@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from mlirhlo.importing import LATE
 from mlirhlo.numpy.array import Array, Data
 from mlirhlo.numpy.trace import Builder, Trace, current, leaked, shape_for
+
+with LATE:
+    from mlirhlo.interp import engine
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -32,12 +37,10 @@ class Executable:
     """A module that is ready to run."""
 
     def __init__(self, module: ModuleOp) -> None:
-        from mlirhlo.interp.engine import DeviceFrame, Interpreter
-
         self.module = module
-        self._interpreter = Interpreter(module)
+        self._interpreter = engine.Interpreter(module)
         self._plan = self._interpreter.plan(self._interpreter.module.entry.computation_name)
-        self._frame = DeviceFrame(self._interpreter)
+        self._frame = engine.DeviceFrame(self._interpreter)
 
     def __call__(self, arguments: Sequence[Data]) -> list[Data]:
         """The results in order, a tuple's elements one by one. Raises `HloError` HLO03xx."""

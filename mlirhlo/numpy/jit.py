@@ -29,6 +29,7 @@ from mlirhlo.dialects.hlo.attributes.aliasing import (
 )
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.importing import LATE
 from mlirhlo.numpy.array import Array, Data
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
 from mlirhlo.numpy.operands import as_array
@@ -44,6 +45,12 @@ from mlirhlo.numpy.signature import (
 )
 from mlirhlo.numpy.trace import Builder, Trace, current, shape_for
 from mlirhlo.numpy.tree import LEAF, Structure, flatten, paths, unflatten
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.formats import hlo_text
+    from mlirhlo.runtime import programs
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -89,9 +96,7 @@ class Lowered:
         `compiler_options`: XLA's debug options, which go over the flags of the environment. Raises
         `HloError` HLO0524 for options that do not fit, HLO0432 and HLO0435 for what has no code.
         """
-        from mlirhlo.runtime.programs import prepare
-
-        program = prepare(self.op, _platform(platform), compiler_options, name=self._name)
+        program = programs.prepare(self.op, _platform(platform), compiler_options, name=self._name)
         return Compiled(program, self._sort, self._signature, self._result)
 
     def __repr__(self) -> str:
@@ -320,9 +325,8 @@ class Jitted:
             builder.add("main", trace.block, root, is_entry=True)
         op = builder.finish()
         _donate(op, call.donated, [v.type for v in values], is_single)
-        from mlirhlo.runtime.programs import set_replicas
 
-        set_replicas(op, jax_settings())
+        programs.set_replicas(op, jax_settings())
         return Lowered(op, self._sort_traced, signature, structure, self._name)
 
     # -------------------------------------------------------------- what the log says
@@ -351,10 +355,8 @@ class Jitted:
 
 def _platform(name: str | None) -> str:
     """The platform of this name. Raises HLO0623."""
-    from mlirhlo.runtime.programs import platform_named
-
     try:
-        return platform_named(name)
+        return programs.platform_named(name)
     except HloError as unknown:
         (said,) = unknown.diagnostics
         raise problem(HloValueError, "HLO0623", f"jit: {said.message}", said.help) from None
@@ -377,11 +379,9 @@ def _text(op: ModuleOp, format: str) -> str:
     if format == "stablehlo":
         text: str = import_module("mlirhlo.formats.stablehlo").print_module(_stablehlo(op))
         return text
-    from mlirhlo.formats import to_bytes
-    from mlirhlo.formats.hlo_text import PrintOptions
 
-    options = PrintOptions(large_constants=True)
-    return to_bytes(op, format, options=options).decode("utf-8", "surrogateescape")
+    options = hlo_text.PrintOptions(large_constants=True)
+    return formats.to_bytes(op, format, options=options).decode("utf-8", "surrogateescape")
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

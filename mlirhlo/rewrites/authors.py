@@ -28,8 +28,13 @@ from mlirhlo.diagnostics import Diagnostic, HloError, Place, error
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, compatible
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rewriter import InstructionT, Rewriter
+
+with LATE:
+    from mlirhlo.analysis import verifier
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -352,13 +357,11 @@ def run_foreign(pass_: HloPass, run: Callable[[], object]) -> bool:
 
 def verify_foreign(pass_: ModulePass, module: ModuleOp, trace: Trace) -> None:
     """Raises `HloError` where a pass from outside leaves an invalid module: HLO0512, HLO0415 for attributes."""
-    from mlirhlo.analysis.verifier import verify_module
-
     try:
         for op in module.walk():
             if isinstance(op, Instruction) and (fault := _attribute_fault(op)):
                 raise _failed(type(pass_), pass_.name, fault)
-        problems = verify_module(module, authors=trace.written_by)
+        problems = verifier.verify_module(module, authors=trace.written_by)
     except HloError:
         raise
     except Exception as problem:

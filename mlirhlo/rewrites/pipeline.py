@@ -20,10 +20,15 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from mlirhlo.diagnostics import error, wrong_type
 from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import Facts, HloModule
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.authors import is_foreign, run_foreign, verify_foreign
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.registry import PassInfo, list_passes, pass_named
+
+with LATE:
+    from mlirhlo.formats import hlo_text
+
 
 TRANSFORMS = "transforms_pipeline"
 """Name of a pipeline that was put together by hand, as in XLA's hlo-opt."""
@@ -241,9 +246,7 @@ def _run_one(
 
 
 def _fingerprint(module: ModuleOp) -> str:
-    from mlirhlo.formats.hlo_text import PrintOptions, print_module
-
-    return print_module(module, PrintOptions.fingerprint())
+    return hlo_text.print_module(module, hlo_text.PrintOptions.fingerprint())
 
 
 def works_on_hlo(pass_: ModulePass) -> bool:

@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import error
-from mlirhlo.importing import ALONE
+from mlirhlo.importing import ALONE, LATE
+
+with LATE:
+    from mlirhlo.rewrites import authors, passes
+
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -332,12 +336,10 @@ HLO, STRUCTURED, LOWERED = "hlo", "structured", "lowered"
 
 def level_of(cls: type[ModulePass]) -> str:
     """What a pass runs on: `HLO`, `STRUCTURED` or `LOWERED`; empty for anything (loaded, and no `HloPass`)."""
-    from mlirhlo.rewrites.passes import HloPass
-
     package = f"{cls.__module__}."
     if package.startswith("xdsl."):
         return LOWERED
-    if issubclass(cls, HloPass):
+    if issubclass(cls, passes.HloPass):
         return HLO
     if package.startswith("mlirhlo.lowering."):
         return STRUCTURED
@@ -368,13 +370,11 @@ def load_pass_file(path: str) -> tuple[str, ...]:
     sys.modules[spec.name] = module
     from xdsl.passes import ModulePass
 
-    from mlirhlo.rewrites.authors import LIMIT_S, limited
-
     def too_long() -> None:
-        raise TimeoutError(f"not imported after {LIMIT_S} s")
+        raise TimeoutError(f"not imported after {authors.LIMIT_S} s")
 
     try:
-        with limited(too_long):
+        with authors.limited(too_long):
             spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise  # by the user, most often

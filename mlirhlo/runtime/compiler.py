@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mlirhlo.debug.dump import observe
 from mlirhlo.debug.options import process_flags, wanted_passes
 from mlirhlo.diagnostics import error
-from mlirhlo.importing import ALONE
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.observer import SILENT
 from mlirhlo.lowering.plan.plan import MAIN, Plan
 from mlirhlo.lowering.runtime_symbols import PARALLEL_FOR
@@ -26,6 +26,13 @@ from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
 from mlirhlo.runtime.units import halves, split
 from mlirhlo.runtime.workers import compile_all
+
+with LATE:
+    from mlirhlo.lowering.cpu import compiler
+    from mlirhlo.mosaic import kernel_expander
+    from mlirhlo.runtime.cuda import devices
+    from mlirhlo.runtime.cuda import executable as cuda_executable
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -77,9 +84,7 @@ def compile_module(
     plan: Plan
     kept = None if key is None else kept_module(key)
     if kept is None:
-        with ALONE:
-            from mlirhlo.lowering.cpu.compiler import lower
-        stages = lower(module, told, wanted_passes(flags), checked=debug)
+        stages = compiler.lower(module, told, wanted_passes(flags), checked=debug)
         sites = stages.sites if debug else None
         text = stages.text
         # What has parallel loops counts as long: they are skipped once a run is to stop.
@@ -98,13 +103,12 @@ def compile_module(
 def _for_gpu(
     module: ModuleOp, gpu: str, flags: Flags, program: ModuleOp | None, observer: Observer | None
 ) -> Executable:
-    from mlirhlo.runtime.cuda.devices import device_of, real_driver
-    from mlirhlo.runtime.cuda.executable import compile_for_gpu
-
-    device = device_of(gpu, flags)
+    device = devices.device_of(gpu, flags)
     told = observe(module, flags, "gpu", program, device) if observer is None else observer
-    driver = real_driver(gpu)
-    compiled = compile_for_gpu(module, device, flags=flags, observer=told, driver=driver)
+    driver = devices.real_driver(gpu)
+    compiled = cuda_executable.compile_for_gpu(
+        module, device, flags=flags, observer=told, driver=driver
+    )
     return _watched(compiled, told, observer)
 
 
@@ -129,9 +133,7 @@ def _choices(flags: Flags) -> str:
 
 def _has_own_kernels() -> bool:
     """Whether somebody registered another meaning of kernels than the simulator's."""
-    from mlirhlo.mosaic.kernel_expander import simulates
-
-    return not simulates()
+    return not kernel_expander.simulates()
 
 
 def _objects(
@@ -139,10 +141,8 @@ def _objects(
 ) -> Sequence[bytes]:
     """Object code of a module: of a large one kernel by kernel, unless somebody wants to see it."""
     if told is not SILENT:
-        from mlirhlo.lowering.cpu.compiler import UNIT
-
         code = (object_code if cached else compile_object)(text, level=level)
-        told.compiled(UNIT, text, code)
+        told.compiled(compiler.UNIT, text, code)
         return [code]
     is_large = len(text) >= _LARGE
     texts = [half for unit in (split(text, MAIN) if is_large else [text]) for half in halves(unit)]

@@ -12,6 +12,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from mlirhlo.diagnostics import HloError, error, wrong_type
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
+from mlirhlo.importing import LATE
 from mlirhlo.interp.registry import TOKEN, Value
 from mlirhlo.interp.values import describe, for_user, unflatten, value_from
 from mlirhlo.lowering.memory_order import physical_order
@@ -24,6 +25,12 @@ from mlirhlo.lowering.plan.steps import held as held_leaves
 from mlirhlo.runtime.calls import Runner, Signature, logical, new_array
 from mlirhlo.runtime.jit import Library
 from mlirhlo.runtime.launcher import launched
+
+with LATE:
+    from mlirhlo.runtime import callbacks as runtime_callbacks
+    from mlirhlo.runtime import checked as runtime_checked
+    from mlirhlo.runtime import device_threads, mpi
+
 
 if TYPE_CHECKING:
     from mlirhlo.interp.machine import Machine
@@ -278,21 +285,15 @@ class Executable:
 
 def _several() -> tuple[ModuleType, ModuleType]:
     """What runs several devices: threads of this process, ranks of MPI."""
-    from mlirhlo.runtime import device_threads, mpi
-
     return device_threads, mpi
 
 
 def _callbacks(plan: Plan) -> Callbacks:
-    from mlirhlo.runtime.callbacks import Callbacks
-
-    return Callbacks(plan)
+    return runtime_callbacks.Callbacks(plan)
 
 
 def _checked(plan: Plan, library: Library, address: int, sites: Sequence[str]) -> CheckedRunner:
-    from mlirhlo.runtime.checked import CheckedRunner
-
-    return CheckedRunner(plan, library, address, sites)
+    return runtime_checked.CheckedRunner(plan, library, address, sites)
 
 
 def _is_plain(plan: Plan) -> bool:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
 from mlirhlo.lowering import routines
 from mlirhlo.runtime import calls, threads
+
+with LATE:
+    from mlirhlo.runtime import callbacks, checked, mpi
+
 
 _OURS = re.compile(r"@(mlirhlo_\w+)\(")
 
@@ -25,7 +30,6 @@ def externals(text: str) -> dict[str, int]:
         found[symbol] = address
     if others - found.keys():
         # What calls into Python, or meets other devices; few modules do.
-        from mlirhlo.runtime import callbacks, checked, mpi
 
         found |= callbacks.externals(text) | checked.externals(text) | mpi.externals(text)
     return found

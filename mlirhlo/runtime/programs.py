@@ -20,7 +20,15 @@ from mlirhlo.debug.options.jax_era import PLATFORMS as JAX_PLATFORMS
 from mlirhlo.debug.options.jax_era import JaxSettings, jax_settings
 from mlirhlo.dialects.hlo.attributes.base import integer
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.importing import LATE
 from mlirhlo.integrations.optional import choose
+
+with LATE:
+    from mlirhlo.debug.dump import assignment
+    from mlirhlo.integrations import xla
+    from mlirhlo.interp import engine, values
+    from mlirhlo.runtime import compiler, profile
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -100,9 +108,7 @@ def prepare(
     """
     settings = jax_settings()
     if platform == XLA:
-        from mlirhlo.integrations.xla import XlaProgram
-
-        compiled = XlaProgram(module, options or {})
+        compiled = xla.XlaProgram(module, options or {})
         obey_for_other_compiler(lambda: module, compiled.optimized)
         return Program(module, platform, compiled, compiled.optimized)
     flags = with_logging(module, flags_for(options))
@@ -176,9 +182,7 @@ def _machine_code(
     machine: Machine | None,
     profiled: bool,
 ) -> tuple[Run, Executable]:
-    from mlirhlo.runtime.compiler import compile_module
-
-    executable = compile_module(module, flags=flags, program=program)
+    executable = compiler.compile_module(module, flags=flags, program=program)
     if profiled:
         return _profiled_code(module, flags, machine, executable.watcher), executable
     return _runs_on(executable, machine), executable
@@ -199,9 +203,8 @@ def _simulated(
 ) -> tuple[Run, None]:
     """As PTX on the simulator, which has no time of its own to log."""
     del profiled
-    from mlirhlo.runtime.compiler import compile_module
 
-    executable = compile_module(module, "gpu", flags=flags, program=program)
+    executable = compiler.compile_module(module, "gpu", flags=flags, program=program)
     return _runs_on(executable, machine), None
 
 
@@ -209,9 +212,7 @@ def _profiled_code(
     module: ModuleOp, flags: Flags, machine: Machine | None, watcher: Watcher | None
 ) -> Run:
     """Logs the time of each kernel of a run."""
-    from mlirhlo.runtime.profile import Marked
-
-    marked = Marked(module, wanted_passes(flags))
+    marked = profile.Marked(module, wanted_passes(flags))
     if watcher is not None:
         marked.executable.watch(watcher)
 
@@ -235,14 +236,11 @@ def _interpreted(
     machine: Machine | None,
     profiled: bool,
 ) -> tuple[Run, None]:
-    from mlirhlo.interp.engine import Interpreter
-    from mlirhlo.interp.values import for_user
-
     dump = dumping(module, flags, INTERPRETER, program)
     if dump is not None:
         dump.given(module)
         dump.optimized(module)
-    interpreter = None if profiled else Interpreter(module, machine)
+    interpreter = None if profiled else engine.Interpreter(module, machine)
     tell = None if dump is None else dump.runs()
 
     def run(arguments: Sequence[Any]) -> Any:
@@ -253,17 +251,14 @@ def _interpreted(
             result = interpreter.run(arguments)
         if done is not None:
             done(result)
-        return for_user(result)
+        return values.for_user(result)
 
     return run, None
 
 
 def _profiled(module: ModuleOp, machine: Machine | None, arguments: Sequence[Any]) -> Any:
     """Interprets a module and logs the time of each instruction."""
-    from mlirhlo.debug.dump.assignment import instruction_names
-    from mlirhlo.interp.engine import Interpreter
-
-    name_of = instruction_names(module)
+    name_of = assignment.instruction_names(module)
     spent: dict[str, float] = {}
     last = 0.0
 
@@ -275,7 +270,7 @@ def _profiled(module: ModuleOp, machine: Machine | None, arguments: Sequence[Any
         spent[title] = spent.get(title, 0.0) + now - last
         last = now
 
-    interpreter = Interpreter(module, machine, hook)
+    interpreter = engine.Interpreter(module, machine, hook)
     last = time.perf_counter()
     result = interpreter.run(arguments)
     log_profile(HloModule(module).name, spent)

@@ -25,6 +25,19 @@ def test_every_set_of_opcodes_has_a_reason() -> None:
     assert len(files) <= 10
 
 
+def test_late_modules_hide_no_circle() -> None:
+    circles = [set(group.split()) for group in house.circles()]
+    hidden = [
+        f"{name} and {target}"
+        for name, (_, tree) in house.sources().items()
+        for block in tree.body
+        if isinstance(block, ast.With) and ast.unparse(block.items[0].context_expr) == "LATE"
+        for target in (house._file_of(t) for _, t in house._imports(name, iter(block.body)))
+        if any({name, target} <= group for group in circles)
+    ]
+    assert hidden == [], "LATE is for the time of a start alone"
+
+
 def test_functions_by_opcode_are_no_table() -> None:
     kinds = {
         '{"add": np.add, "subtract": _subtract, "tuple": lambda: 0}': True,

@@ -19,10 +19,13 @@ from mlirhlo.debug.bisect.compare import DIFFERS, Given, compare
 from mlirhlo.debug.bisect.instructions import Suspect
 from mlirhlo.debug.bisect.limited import Ran, run_limited
 from mlirhlo.debug.reduce.driver import Verdicts
+from mlirhlo.debug.trials import rounding
 from mlirhlo.debug.trials.conditions import (
     Condition,
     Verdict,
+    difference,
     failure_of,
+    fake_arguments,
     judge,
     load_module,
     load_passes,
@@ -31,6 +34,14 @@ from mlirhlo.debug.trials.sides import Side
 from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.debug.trials.workers import Died, Limits, Workers
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.importing import LATE
+from mlirhlo.rewrites.registry import list_passes
+
+with LATE:
+    from mlirhlo.analysis import verifier
+    from mlirhlo.lowering.cpu import pipeline as cpu_pipeline
+    from mlirhlo.lowering.gpu import pipeline as gpu_pipeline
+
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 _TRY = "mlirhlo.debug.bisect.pipelines:attempt"
@@ -71,13 +82,9 @@ def passes_of(side: Side) -> Sequence[ModulePass]:
     if side.passes:
         return side.pipeline()
     if side.platform == "cpu":
-        from mlirhlo.lowering.cpu.pipeline import passes
-
-        return passes()
+        return cpu_pipeline.passes()
     if side.platform == "gpu":
-        from mlirhlo.lowering.gpu.pipeline import passes as gpu_passes
-
-        return gpu_passes()
+        return gpu_pipeline.passes()
     return ()
 
 
@@ -238,8 +245,6 @@ def _as_answer(verdict: Verdict) -> dict[str, Any]:
 
 def equation_of(pass_name: str, rule: str) -> str:
     """The equation of a rule of a pass; empty for none."""
-    from mlirhlo.rewrites.registry import list_passes
-
     info = list_passes().get(pass_name)
     if info is None or not rule:
         return ""
@@ -293,9 +298,9 @@ def _judged(
         verdict = judge(after, condition, name)
         return verdict.holds, verdict.cause
     if condition.kind == "diagnostic":
-        from mlirhlo.analysis.verifier import verify_module
-
-        problems = [d for d in verify_module(load_module(after, name)) if d.code == condition.code]
+        problems = [
+            d for d in verifier.verify_module(load_module(after, name)) if d.code == condition.code
+        ]
         return bool(problems), str(problems[0]) if problems else ""
     return False, ""
 
@@ -307,9 +312,6 @@ def _is_interpreted(condition: Condition) -> bool:
 
 
 def _on_platform(text: str, after: str, condition: Condition) -> tuple[bool, str]:
-    from mlirhlo.debug.trials import rounding
-    from mlirhlo.debug.trials.conditions import difference, fake_arguments
-
     tested = Side.parse(condition.sides[0])
     module = load_module(text, "module.hlo")
     arguments = fake_arguments(module, condition.seeds[0])
@@ -324,8 +326,6 @@ def _on_platform(text: str, after: str, condition: Condition) -> tuple[bool, str
 
 @lru_cache(maxsize=2)
 def _reference(text: str, side: str, seed: int) -> list[Any]:
-    from mlirhlo.debug.trials.conditions import fake_arguments
-
     module = load_module(text, "module.hlo")
     return Side.parse(side).run(module, fake_arguments(module, seed))
 

@@ -15,8 +15,13 @@ from importlib import resources
 from typing import Any, Literal, TypeAlias, cast
 
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.gpu.devices import device
 from mlirhlo.lowering.gpu.model import LAUNCH_NS
+
+with LATE:
+    from mlirhlo.mosaic import chips
+
 
 Topology: TypeAlias = Literal["ring", "torus", "switch"]
 TOPOLOGIES: tuple[Topology, ...] = ("ring", "torus", "switch")
@@ -145,9 +150,8 @@ def _described_elsewhere(name: str) -> dict[str, Any]:
             },
             "vector": {"f32": 2 * lanes * gpu.clock_rate_ghz / _KILO},
         }
-    from mlirhlo.mosaic.chips import get_tpu_info
 
-    tpu = get_tpu_info(model)
+    tpu = chips.get_tpu_info(model)
     cores = tpu.chip_version.num_physical_tensor_cores_per_chip
     rates = {
         "bf16": tpu.bf16_ops_per_second,

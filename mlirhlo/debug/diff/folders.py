@@ -13,6 +13,12 @@ from mlirhlo.debug.index.folder import DumpedModule
 from mlirhlo.debug.trials.conditions import load_module
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.analysis import buffer_assignment, cost
+    from mlirhlo.debug.index import changes as index_changes
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -84,9 +90,9 @@ def _programs(modules: list[DumpedModule]) -> dict[str, DumpedModule]:
 
 def figures_of(module: DumpedModule) -> dict[str, float]:
     """The columns of a program; without those that its last stage does not tell."""
-    from mlirhlo.debug.index.changes import changes
-
-    found: dict[str, float] = {"passes": sum(change.has_changed for change in changes(module))}
+    found: dict[str, float] = {
+        "passes": sum(change.has_changed for change in index_changes.changes(module))
+    }
     try:
         found |= _of_module(load_module(_last_text(module), module.label))
     except (HloError, ValueError, KeyError):
@@ -111,19 +117,16 @@ def _differing(before: str, after: str) -> int | None:
 
 
 def _of_module(module: ModuleOp) -> dict[str, float]:
-    from mlirhlo.analysis.buffer_assignment import assign_buffers
-    from mlirhlo.analysis.cost import analyse
-
     view = HloModule(module)
     opcodes = [op.opcode.name for op in view.instructions]
     found: dict[str, float] = {
         "instructions": len(opcodes),
         "fusions": opcodes.count("fusion"),
     }
-    costs = analyse(module)
+    costs = cost.analyse(module)
     found["flops"], found["bytes"] = costs.flops, costs.bytes_accessed
     try:
-        found["memory"] = assign_buffers(view).total_bytes
+        found["memory"] = buffer_assignment.assign_buffers(view).total_bytes
     except (HloError, ValueError, KeyError):
         pass
     return found

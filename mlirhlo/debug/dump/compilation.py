@@ -11,7 +11,13 @@ from mlirhlo.debug.dump.writer import ModuleDump, start
 from mlirhlo.debug.options import Flags, process_flags
 from mlirhlo.debug.options.process import report
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.observer import SILENT, Observer
+
+with LATE:
+    from mlirhlo.debug.dump import assignment, execution, fusions, gpu, kernels, mosaic, protos
+    from mlirhlo.debug.dump import inputs as inputs_module
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -63,10 +69,8 @@ def dumping(
     """The same as it is for those who have no use for one that does nothing. Kernels that the module
     calls are dumped at once.
     """
-    from mlirhlo.debug.dump.mosaic import dump_kernels
-
     flags = process_flags() if flags is None else flags
-    dump_kernels(module, flags.options)
+    mosaic.dump_kernels(module, flags.options)
     dump = start(HloModule(module).name, flags)
     return None if dump is None else CompilationDump(dump, target, program, device)
 
@@ -81,14 +85,12 @@ class CompilationDump(Observer):
         program: ModuleOp | None = None,
         device: GpuDevice | None = None,
     ) -> None:
-        from mlirhlo.debug.dump.execution import Executions
-
         self.dump, self.target, self.program, self.device = dump, target, program, device
         self._units = 0
         """How many files of LLVM IR and PTX there are, by XLA's count."""
         self.pass_dumper = PassDumper(dump)
         self._is_given = False
-        self.executions = Executions(dump, target)
+        self.executions = execution.Executions(dump, target)
 
     def passes(self) -> Sequence[Instrumentation]:
         """As `Observer`."""
@@ -100,9 +102,7 @@ class CompilationDump(Observer):
             return
         self._is_given = True
         if self.target:
-            from mlirhlo.debug.dump.inputs import dump_inputs
-
-            dump_inputs(self.dump, module, self.program)
+            inputs_module.dump_inputs(self.dump, module, self.program)
         self.executions.given(module)
         self.dump.fixed(module, names.BEFORE_OPTIMIZATIONS)
 
@@ -115,12 +115,9 @@ class CompilationDump(Observer):
 
     def planned(self, module: ModuleOp, plan: Plan, values: Values) -> None:
         """As `Observer`."""
-        from mlirhlo.debug.dump import gpu, kernels
 
         def reports() -> Assignment:
-            from mlirhlo.debug.dump.assignment import assign
-
-            return assign(module, plan, values)
+            return assignment.assign(module, plan, values)
 
         self.executions.compiled(module)
         self.dump.fixed(module, self._after, reports)
@@ -142,18 +139,14 @@ class CompilationDump(Observer):
     def _fusions(self, module: ModuleOp) -> None:
         before = self.pass_dumper.before_fusion
         if before is not None:
-            from mlirhlo.debug.dump.fusions import dump_fusions
-
-            dump_fusions(self.dump, *before, module)
+            fusions.dump_fusions(self.dump, *before, module)
 
     def _metadata(self) -> None:
         dump = self.dump
         if dump.options.xla_dump_module_metadata and dump.wants_files:
-            from mlirhlo.debug.dump.protos import metadata_text
-
             name = f"module_{dump.number:04d}.metadata.textproto"
             runs = self.pass_dumper.runs
-            dump.write(name, lambda: metadata_text(dump.number, runs), is_text=False)
+            dump.write(name, lambda: protos.metadata_text(dump.number, runs), is_text=False)
 
     def runs(self) -> Callable[[Sequence[object]], Callable[[object], None]] | None:
         """As `Observer`."""
@@ -170,26 +163,18 @@ class CompilationDump(Observer):
 
     def lowered(self, name: str, loops: ModuleOp, llvm: ModuleOp) -> None:
         """As `Observer`."""
-        from mlirhlo.debug.dump.kernels import dump_stages
-
-        dump_stages(self.dump, name, loops, llvm)
+        kernels.dump_stages(self.dump, name, loops, llvm)
 
     def assembled(self, name: str, text: str) -> None:
         """As `Observer`."""
-        from mlirhlo.debug.dump.kernels import dump_assembly
-
-        dump_assembly(self.dump, name, text)
+        kernels.dump_assembly(self.dump, name, text)
 
     def translated(self, name: str, text: str, ptx: str) -> None:
         """As `Observer`."""
         if self.device is not None:
-            from mlirhlo.debug.dump.gpu import dump_unit
-
-            dump_unit(self.dump, self._units, text, ptx, self.device)
+            gpu.dump_unit(self.dump, self._units, text, ptx, self.device)
             self._units += 2
 
     def compiled(self, name: str, text: str, code: bytes) -> None:
         """As `Observer`."""
-        from mlirhlo.debug.dump.kernels import dump_object
-
-        dump_object(self.dump, name, text, code)
+        kernels.dump_object(self.dump, name, text, code)

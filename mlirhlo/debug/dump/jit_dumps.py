@@ -25,6 +25,14 @@ from mlirhlo.debug.options import process_flags
 from mlirhlo.debug.options.jax_era import JaxSettings, jax_settings
 from mlirhlo.diagnostics import Diagnostic, Severity, error
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug import graph
+    from mlirhlo.debug.dump import jaxpr, protos
+    from mlirhlo.formats import stablehlo
+    from mlirhlo.rewrites import hlo_to_stablehlo
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -92,8 +100,6 @@ def _dump_ir(settings: JaxSettings, op: ModuleOp, function: str) -> None:
         raise error("HLO0520", f"JAX_DUMP_IR_TO=sponge: the variable {OUTPUTS_DIR} is not set")
     modes = settings.dump_ir_modes
     if any(mode != "stablehlo" for mode in modes):
-        from mlirhlo.debug.dump import jaxpr
-
         stem = f"jax_{next(_programs):06d}_{_DROPPED.sub('', function)}"
         if "jaxpr" in modes:
             _write(directory, f"{stem}.jaxpr.txt", lambda: jaxpr.jaxpr_text(op))
@@ -106,10 +112,9 @@ def _dump_ir(settings: JaxSettings, op: ModuleOp, function: str) -> None:
         info = settings.include_debug_info_in_dumps
 
         def text() -> str:
-            from mlirhlo.formats.stablehlo import print_module
-            from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
-
-            return print_module(convert_to_stablehlo(op), debug_info=info)
+            return stablehlo.print_module(
+                hlo_to_stablehlo.convert_to_stablehlo(op), debug_info=info
+            )
 
         _write(directory, f"jax_ir{next(_modules):04d}_{name}_compile.mlir", text)
 
@@ -173,9 +178,7 @@ class LegacyDump:
 
     def _write(self, folder: str, directory: str, stem: str, op: ModuleOp) -> None:
         def proto() -> bytes:
-            from mlirhlo.debug.dump.protos import hlo_proto
-
-            return hlo_proto(op, self.number, None)
+            return protos.hlo_proto(op, self.number, None)
 
         if directory:
             file = f"module_{self.number:04d}.{stem}.hlo.pb"
@@ -191,9 +194,7 @@ def _dump_graph_of(settings: JaxSettings, op: ModuleOp) -> None:
     stem = names.stem(next(_dots), name, names.BEFORE_OPTIMIZATIONS)
 
     def dot() -> str:
-        from mlirhlo.debug.graph import GraphOptions, render
-
-        return render(op, "dot", GraphOptions(label=stem))
+        return graph.render(op, "dot", graph.GraphOptions(label=stem))
 
     dump_to = process_flags().options.xla_dump_to
     directory = dump_to if dump_to not in ("", "-") else tempfile.gettempdir()

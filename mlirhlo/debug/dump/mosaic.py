@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, cast
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.interp.custom_calls import options as custom_calls_options
+    from mlirhlo.mosaic import attributes, decode
+    from mlirhlo.mosaic.gpu import custom_call
+    from mlirhlo.mosaic.pipeline import dumps
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -38,23 +46,17 @@ def dump_kernels(module: ModuleOp, options: DebugOptions) -> None:
     ]
     if not calls:
         return
-    from mlirhlo.interp.custom_calls.options import options_of
-    from mlirhlo.mosaic.attributes import string_of
-    from mlirhlo.mosaic.decode import config_of, read_kernel
-    from mlirhlo.mosaic.pipeline.dumps import dump_stages, safe_name
 
     for call in calls:
         title = _NUMBER.sub("", call.instruction_name or "")
         if cast(CustomCallOp, call).custom_call_target == GPU_TARGET:
-            from mlirhlo.mosaic.gpu.custom_call import kernel_of
-
-            kernel_of(cast(CustomCallOp, call)).dump(folder)
+            custom_call.kernel_of(cast(CustomCallOp, call)).dump(folder)
             continue
-        config = config_of(options_of(call), title or "kernel")
-        kernel = read_kernel(config.body, f"<kernel {title}>")
-        dump_stages(
+        config = decode.config_of(custom_calls_options.options_of(call), title or "kernel")
+        kernel = decode.read_kernel(config.body, f"<kernel {title}>")
+        dumps.dump_stages(
             kernel,
             folder,
-            name=safe_name(string_of(kernel, "sym_name") or title) or None,
+            name=dumps.safe_name(attributes.string_of(kernel, "sym_name") or title) or None,
             debug_info=options.xla_mosaic_enable_dump_debug_info,
         )

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 from mlirhlo.debug.dump import names
 from mlirhlo.debug.dump.names import PIPELINE_END, PIPELINE_START
 from mlirhlo.debug.dump.writer import ModuleDump
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.cloning import clone_module
+
+with LATE:
+    from mlirhlo.debug import graph
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -109,11 +114,9 @@ class PassDumper:
 
     def _record_stage(self, module: ModuleOp, suffix: str, after: str) -> None:
         """Keeps the module for the slider of the page that shows the last stage."""
-        from mlirhlo.debug.graph import Stage
-
         dump = self.dump
         file = f"{names.sanitized(dump.stem(suffix))}.txt" if dump.settings.text else ""
-        dump.stages.append(Stage(f"after {after}", module.clone(), file))
+        dump.stages.append(graph.Stage(f"after {after}", module.clone(), file))
 
     def _step(self) -> int:
         self.dump.steps += 1

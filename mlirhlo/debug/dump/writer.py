@@ -27,6 +27,14 @@ from mlirhlo.debug.dump.sink import (
 )
 from mlirhlo.debug.dump.unmatched import UNMATCHED
 from mlirhlo.debug.options import DebugOptions, Flags, asks_for_dumps, process_flags
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug import graph
+    from mlirhlo.debug.dump import live_range, reports
+    from mlirhlo.debug.dump import state as dump_state
+    from mlirhlo.formats import hlo_text
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -206,17 +214,12 @@ class ModuleDump:
             yield self.write(f"{stem}.fdo_profile", lambda: b"", is_text=False)
 
     def _text(self, module: ModuleOp) -> str:
-        from mlirhlo.debug.dump.state import state_of
-        from mlirhlo.formats.hlo_text import print_module
-
-        state = state_of(module)
+        state = dump_state.state_of(module)
         if self._printed is None or self._printed[0] != state:
-            self._printed = state, print_module(module, print_options(self.options))
+            self._printed = state, hlo_text.print_module(module, print_options(self.options))
         return self._printed[1]
 
     def _reports(self, stem: str, assignment: Assignment) -> Iterator[str | None]:
-        from mlirhlo.debug.dump import live_range, reports
-
         analysis = self.options.xla_dump_buffer_assignment_analysis
         yield self.write(
             f"{stem}-buffer-assignment.txt", lambda: reports.assignment_text(assignment)
@@ -254,11 +257,9 @@ class ModuleDump:
     # -------------------------------------------------------------- graphs
 
     def _graph_options(self, stem: str, *, fusions: bool = True) -> GraphOptions:
-        from mlirhlo.debug.graph import GraphOptions
-
         # Every page with all stages before it would make a dump quadratic.
         is_last = names.AFTER_OPTIMIZATIONS in stem and fusions
-        return GraphOptions(
+        return graph.GraphOptions(
             label=stem,
             sharding_color=self.options.xla_hlo_graph_sharding_color,
             addresses=self.options.xla_hlo_graph_addresses,
@@ -271,18 +272,14 @@ class ModuleDump:
     def _graph(
         self, module: ModuleOp, stem: str, format: str, *, fusions: bool = True
     ) -> str | None:
-        from mlirhlo.debug.graph import render
-
         middle = "" if fusions else ".top_level"
         options = self._graph_options(stem, fusions=fusions)
         return self.write(
-            f"{stem}{middle}.{format}", lambda: render(module, format, options), is_text=False
+            f"{stem}{middle}.{format}", lambda: graph.render(module, format, options), is_text=False
         )
 
     def _url(self, module: ModuleOp, stem: str) -> str | None:
         """The address of the graph: a server's, of the page beside it, or one that is the page."""
-        from mlirhlo.debug.graph import render
-
         directory = (
             None if self.settings.to_stdout or not self.settings.directory else (self._directory())
         )
@@ -291,7 +288,7 @@ class ModuleDump:
             url = (folder / names.sanitized(f"{stem}.html")).absolute().as_uri()
         else:
             options = self._graph_options(stem)
-            made = attempt(f"{stem}.url", lambda: render(module, "url", options))
+            made = attempt(f"{stem}.url", lambda: graph.render(module, "url", options))
             if made is None:
                 return None
             url = made.decode()
@@ -303,9 +300,11 @@ def print_options(options: DebugOptions) -> PrintOptions:
     """How HLO text of dumps looks."""
     from dataclasses import replace
 
-    from mlirhlo.formats.hlo_text import PrintOptions
-
-    text = PrintOptions() if options.xla_dump_hlo_as_long_text else PrintOptions.short_dump()
+    text = (
+        hlo_text.PrintOptions()
+        if options.xla_dump_hlo_as_long_text
+        else hlo_text.PrintOptions.short_dump()
+    )
     return replace(
         text,
         large_constants=options.xla_dump_large_constants,

@@ -26,7 +26,14 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.formats import load, to_bytes
 from mlirhlo.formats.hlo_text import PrintOptions
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.cloning import clone_module
+
+with LATE:
+    from mlirhlo.interp import engine, fake_data, values
+    from mlirhlo.rewrites import hlo_to_stablehlo, pipeline, pipelines
+    from mlirhlo.runtime import compiler
+
 
 TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|->|<=|\.\.\.|%?[A-Za-z_][\w.-]*=?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|\s+|.',
@@ -186,11 +193,10 @@ def _written(module: ModuleOp, step: list[str]) -> str | None:
         step[0] = f"write {name}"
         if finding := written_finding(module, name, step):
             return finding
-    from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 
     step[0] = "convert"
     try:
-        converted = convert_to_stablehlo(clone_module(module))
+        converted = hlo_to_stablehlo.convert_to_stablehlo(clone_module(module))
     except HloError as problem:
         return f"convert: {problem.code}\n{problem}" if problem.code in OUR_FAULTS else None
     for name in OF_STABLEHLO:
@@ -244,11 +250,8 @@ def _difference(one: bytes, other: bytes) -> str:
 
 
 def _optimised(module: ModuleOp, platform: str) -> str | None:
-    from mlirhlo.rewrites.pipeline import run_pipeline
-    from mlirhlo.rewrites.pipelines import pipelines_of
-
     try:
-        run_pipeline(module, pipelines_of(platform))
+        pipeline.run_pipeline(module, pipelines.pipelines_of(platform))
     except HloError as problem:
         return (
             f"pipeline {platform}: {problem.code}\n{problem}"
@@ -285,29 +288,23 @@ def _may_run(module: HloModule) -> bool:
 
 def _computed(module: ModuleOp, step: list[str]) -> str | None:
     """Runs a module on the interpreter, after the pipeline of the CPU, and as machine code."""
-    from mlirhlo.interp.engine import Interpreter
-    from mlirhlo.interp.fake_data import make_fake_arguments
-    from mlirhlo.rewrites.pipeline import run_pipeline
-    from mlirhlo.rewrites.pipelines import pipelines_of
-    from mlirhlo.runtime.compiler import compile_module
-
     if not _may_run(HloModule(module)):
         return "verified"
     step[0] = "interpreter"
-    arguments = make_fake_arguments(module)
+    arguments = fake_data.make_fake_arguments(module)
     with np.errstate(all="ignore"):
-        want = Interpreter(module).run(arguments)
+        want = engine.Interpreter(module).run(arguments)
         optimised = clone_module(module)
         step[0] = "interpreter after pipeline cpu"
         try:
-            run_pipeline(optimised, pipelines_of("cpu"))
-            if finding := _differs(want, Interpreter(optimised).run(arguments)):
+            pipeline.run_pipeline(optimised, pipelines.pipelines_of("cpu"))
+            if finding := _differs(want, engine.Interpreter(optimised).run(arguments)):
                 return f"values after pipeline cpu {finding}"
         except HloError as problem:
             return f"after pipeline cpu: {problem.code}\n{problem}"
         step[0] = "compile cpu"
         try:
-            executable = compile_module(clone_module(module), cached=False)
+            executable = compiler.compile_module(clone_module(module), cached=False)
         except HloError as problem:
             return (
                 problem.code
@@ -316,7 +313,7 @@ def _computed(module: ModuleOp, step: list[str]) -> str | None:
             )
         step[0] = "run cpu"
         if finding := _differs(want, executable(*arguments)):
-            nearby = Interpreter(module).run([_nudged(a) for a in arguments])
+            nearby = engine.Interpreter(module).run([_nudged(a) for a in arguments])
             return "unstable" if _differs(want, nearby) else f"values on cpu {finding}"
     return None
 
@@ -332,9 +329,7 @@ def _nudged(value: Any) -> Any:
 
 
 def _differs(want: Any, got: Any) -> str | None:
-    from mlirhlo.interp.values import for_user
-
-    for mismatch in compare(for_user(want), for_user(got), Bounds(1e-2, 2e-2)):
+    for mismatch in compare(values.for_user(want), values.for_user(got), Bounds(1e-2, 2e-2)):
         return f"differ\n{mismatch}"
     return None
 

@@ -16,6 +16,11 @@ from mlirhlo.debug.fuzz.passes import Reference, bounded, cause
 from mlirhlo.debug.trials.sides import Side
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.runtime import compiler
+
 
 UNSUPPORTED = frozenset({"HLO0432", "HLO0435", "HLO0600", "HLO0611", "HLO0802"})
 """Codes that say that a platform has no code for something."""
@@ -65,9 +70,7 @@ def judge(text: str, inputs: Sequence[Any], side: str, gpu: str = "h100") -> Out
 def _simulated(
     text: str, inputs: Sequence[Any], gpu: str
 ) -> tuple[list[Any], Sequence[Any], Sequence[str]]:
-    from mlirhlo.runtime.compiler import compile_module
-
-    compiled: Any = compile_module(parse_module(text), "gpu", gpu=gpu)
+    compiled: Any = compiler.compile_module(parse_module(text), "gpu", gpu=gpu)
     results = _leaves(compiled(*inputs))
     return results, compiled.findings, simulated_kernels(compiled)
 

@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING
 from mlirhlo.debug.graph.model import Graph
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.build import paused_gc
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug.graph import dot as _graph_dot
+    from mlirhlo.debug.graph import explorer as _explorer
+    from mlirhlo.debug.graph import filters as _filters
+    from mlirhlo.debug.graph import pictures as _pictures
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -97,9 +105,7 @@ def _rendered(graph: Graph, format: str, chosen: GraphOptions, computation: str 
         case "svg":
             return _picture(graph, "svg", chosen, computation).decode(errors="replace")
         case "json":
-            from mlirhlo.debug.graph.explorer import print_json
-
-            return print_json(graph, chosen.label)
+            return _explorer.print_json(graph, chosen.label)
         case "url" if chosen.server:
             from urllib.parse import quote
 
@@ -129,22 +135,18 @@ def picture(
 
 
 def _picture(graph: Graph, format: str, chosen: GraphOptions, computation: str | None) -> bytes:
-    from mlirhlo.debug.graph.pictures import picture_of_dot
-
-    return picture_of_dot(_dot(graph, chosen, computation), format)
+    return _pictures.picture_of_dot(_dot(graph, chosen, computation), format)
 
 
 def _dot(graph: Graph, options: GraphOptions, computation: str | None) -> str:
-    from mlirhlo.debug.graph.dot import DotOptions, print_dot
-
     shown = filter_of(graph, options)
     place = computation_of(graph, computation)
     if computation is None and shown.computation is not None:
         place = graph.computations[shown.computation]
-    return print_dot(
+    return _graph_dot.print_dot(
         graph,
         place,
-        DotOptions(
+        _graph_dot.DotOptions(
             options.label,
             options.sharding_color,
             options.addresses,
@@ -158,15 +160,15 @@ def _dot(graph: Graph, options: GraphOptions, computation: str | None) -> str:
 
 def filter_of(graph: Graph, options: GraphOptions) -> Filter:
     """What `center` and `path` leave of the graph. Raises `HloError` HLO0541."""
-    from mlirhlo.debug.graph.filters import EVERYTHING, neighbourhood, paths
-
     if options.path is not None:
         start, end = (node_of(graph, name) for name in options.path)
-        return paths(graph, start, end, options.max_nodes)
+        return _filters.paths(graph, start, end, options.max_nodes)
     if options.center is not None:
         boundary = [node_of(graph, name).index for name in options.boundary]
-        return neighbourhood(graph, node_of(graph, options.center), options.radius, boundary)
-    return EVERYTHING
+        return _filters.neighbourhood(
+            graph, node_of(graph, options.center), options.radius, boundary
+        )
+    return _filters.EVERYTHING
 
 
 def node_of(graph: Graph, name: str) -> Node:

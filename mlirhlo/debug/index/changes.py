@@ -18,6 +18,12 @@ from mlirhlo.debug.match import (
     match,
 )
 from mlirhlo.diagnostics import HloError
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.formats import hlo_text
+
 
 _DOT_NODE = re.compile(r"label=<<b>(?P<name>.*?)</b>(?P<rest>.*?)(?=, shape)", re.DOTALL)
 
@@ -106,10 +112,7 @@ def _listing(data: bytes, file: DumpFile) -> Listing:
     extension = file.name.extension.removesuffix(".gz")
     # Before 2019 files of passes were protos without an extension.
     if extension in (".hlo.pb", ".pb", ""):
-        from mlirhlo.formats import load
-        from mlirhlo.formats.hlo_text import print_module
-
-        text = print_module(load(data, name=file.path).module)
+        text = hlo_text.print_module(formats.load(data, name=file.path).module)
     else:
         text = data.decode("utf-8", "replace")
     if file.name.extension == ".dot":

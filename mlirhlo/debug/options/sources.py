@@ -23,6 +23,15 @@ from mlirhlo.debug.options.known import (
 from mlirhlo.debug.options.tokens import Token, Tokens, tokenize
 from mlirhlo.debug.options.values import BadValue, Value, from_python, from_text, to_text
 from mlirhlo.diagnostics import Diagnostic, Severity, error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import formats
+    from mlirhlo.formats import containers
+    from mlirhlo.formats import sniff as formats_sniff
+    from mlirhlo.formats.proto import debug_options_pb2
+    from mlirhlo.rewrites import control
+
 
 if TYPE_CHECKING:
     from mlirhlo.rewrites.control import PassControl
@@ -72,11 +81,9 @@ class Flags:
 
 def pass_control(flags: Flags) -> PassControl:
     """What the flags say about the passes of one module; a new one for each. Raises as it says."""
-    from mlirhlo.rewrites.control import PassControl, PassFilter
-
     options = flags.options
-    return PassControl(
-        PassFilter(
+    return control.PassControl(
+        control.PassFilter(
             options.xla_disable_hlo_passes,
             options.xla_enable_hlo_passes_only,
             none=options.xla_disable_all_hlo_passes,
@@ -261,18 +268,15 @@ class _Draft:
     def add_file(self, path: str) -> None:
         from typing import cast
 
-        from mlirhlo.formats import read_file
-        from mlirhlo.formats.containers import read
-        from mlirhlo.formats.proto.debug_options_pb2 import DebugOptions as Message
-        from mlirhlo.formats.sniff import Container, Format, Sniffed, sniff
-
-        data, name = read_file(path)
-        looks = sniff(data)
-        binary = looks.format is Format.PROTO
-        form = Sniffed(
-            Format.PROTO if binary else Format.PROTO_TEXT, looks.is_gzip, Container.DEBUG_OPTIONS
+        data, name = formats.read_file(path)
+        looks = formats_sniff.sniff(data)
+        binary = looks.format is formats_sniff.Format.PROTO
+        form = formats_sniff.Sniffed(
+            formats_sniff.Format.PROTO if binary else formats_sniff.Format.PROTO_TEXT,
+            looks.is_gzip,
+            formats_sniff.Container.DEBUG_OPTIONS,
         )
-        message = cast(Message, read(data, name, form).message)
+        message = cast(debug_options_pb2.DebugOptions, containers.read(data, name, form).message)
         for member, value in message.ListFields():
             kind = type_of(member.name)
             if kind is not None:

@@ -21,6 +21,13 @@ from mlirhlo.debug.trials import rounding
 from mlirhlo.debug.trials.sides import Side
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.formats import load
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.analysis import verifier
+    from mlirhlo.interp import fake_data
+    from mlirhlo.rewrites import registry, stablehlo_to_hlo
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -140,11 +147,9 @@ _LOADED: set[str] = set()
 
 def load_passes(paths: Sequence[str]) -> None:
     """Loads files of passes, each once a process."""
-    from mlirhlo.rewrites.registry import load_pass_file
-
     for path in paths:
         if path not in _LOADED:
-            load_pass_file(path)
+            registry.load_pass_file(path)
             _LOADED.add(path)
 
 
@@ -152,25 +157,19 @@ def load_module(text: str, name: str) -> ModuleOp:
     """The module of a text; StableHLO programs as HLO. Raises `HloError`."""
     module = load(text.encode("utf-8", "surrogateescape"), name=name).module
     if any(op.name == "func.func" for op in module.ops):
-        from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
-
-        return convert_to_hlo(module, with_device_counts=True)
+        return stablehlo_to_hlo.convert_to_hlo(module, with_device_counts=True)
     return module
 
 
 def verify(module: ModuleOp, name: str) -> None:
     """Raises `HloError` with what the verifier says."""
-    from mlirhlo.analysis.verifier import verify_module
-
-    if problems := verify_module(module, file=name):
+    if problems := verifier.verify_module(module, file=name):
         raise HloError(*problems)
 
 
 def fake_arguments(module: ModuleOp, seed: int, *, large: bool = False) -> list[Any]:
     """Made-up arguments of the entry."""
-    from mlirhlo.interp.fake_data import make_fake_arguments
-
-    return make_fake_arguments(module, seed, large)
+    return fake_data.make_fake_arguments(module, seed, large)
 
 
 # ---------------------------------------------------------------- kinds

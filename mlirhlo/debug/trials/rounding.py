@@ -17,6 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo import interp
+    from mlirhlo.rewrites import cloning
+
+
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
@@ -55,11 +62,9 @@ def movements(module: ModuleOp, inputs: Sequence[Any], results: Sequence[Array])
 
     `results`: what the module gives without noise. Raises what the interpreter raises.
     """
-    from mlirhlo.interp import run_module
-    from mlirhlo.rewrites.cloning import clone_module
-
     noisy = [
-        run_module(clone_module(module), inputs, hook=Noise(run).hook) for run in range(NOISE_RUNS)
+        interp.run_module(cloning.clone_module(module), inputs, hook=Noise(run).hook)
+        for run in range(NOISE_RUNS)
     ]
     return [movement(result, [run[k] for run in noisy]) for k, result in enumerate(results)]
 

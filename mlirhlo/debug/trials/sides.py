@@ -25,6 +25,16 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.formats import write_file
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.debug import replay
+    from mlirhlo.formats import arrays
+    from mlirhlo.interp import values
+    from mlirhlo.rewrites import pipeline as rewrites_pipeline
+    from mlirhlo.rewrites import pipelines
+    from mlirhlo.runtime import programs
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -66,29 +76,23 @@ class Side:
 
     def pipeline(self) -> Sequence[ModulePass]:
         """Passes that run before the platform. Raises `HloError` HLO0400 to HLO0402."""
-        from mlirhlo.rewrites.pipeline import parse_pipeline
-        from mlirhlo.rewrites.pipelines import pipelines_of
-
         if not self.passes:
             return ()
         return (
-            pipelines_of(self.passes) if self.passes in PIPELINES else parse_pipeline(self.passes)
+            pipelines.pipelines_of(self.passes)
+            if self.passes in PIPELINES
+            else rewrites_pipeline.parse_pipeline(self.passes)
         )
 
     def run(self, module: ModuleOp, arguments: Sequence[Any]) -> list[Array]:
         """Arrays of the result, of all devices. The module may be changed. Raises `HloError`."""
         if self.passes:
-            from mlirhlo.rewrites.pipeline import run_pipeline
-
-            run_pipeline(module, self.pipeline())
+            rewrites_pipeline.run_pipeline(module, self.pipeline())
         if self.command:
             return self._commanded(module, arguments)
         return execute(module, arguments, self.platform)
 
     def _commanded(self, module: ModuleOp, arguments: Sequence[Any]) -> list[Array]:
-        from mlirhlo.formats.arrays import read_npz, write_npz
-        from mlirhlo.interp.values import arrays_of
-
         with tempfile.TemporaryDirectory(prefix="hlo-side-") as folder:
             program, given, results = (
                 os.path.join(folder, n) for n in ("module.hlo", "in.npz", "out.npz")
@@ -96,7 +100,7 @@ class Side:
             write_file(program, module_text(module).encode("utf-8", "surrogateescape"))
             view = HloModule(module)
             shape = TupleShape(tuple(p.shape for p in view.entry.parameters))
-            write_npz(given, "in", [arrays_of(cast(Any, tuple(arguments)))], shape)
+            arrays.write_npz(given, "in", [values.arrays_of(cast(Any, tuple(arguments)))], shape)
             done = subprocess.run(
                 [*shlex.split(self.command), program, given, results],
                 stdin=subprocess.DEVNULL,
@@ -108,19 +112,14 @@ class Side:
                 said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
                 what = f"'{self.command}' ended with {done.returncode}"
                 raise error("HLO0861", f"{what}: {said[0] if said else 'no results'}")
-            return list(read_npz(results).leaves("out", [view.entry.root.shape], None))
+            return list(arrays.read_npz(results).leaves("out", [view.entry.root.shape], None))
 
 
 def execute(module: ModuleOp, arguments: Sequence[Any], platform: str) -> list[Array]:
     """Arrays of a module's result on a platform; on all devices, where the interpreter simulates several."""
-    from mlirhlo.interp.values import arrays_of
-
     if platform == "interpreter":
-        from mlirhlo.debug import replay
-
         inputs = replay.inputs_from_values(module, [arguments])
-        return [a for value in replay.run(module, inputs) for a in arrays_of(value)]
-    from mlirhlo.runtime import programs
+        return [a for value in replay.run(module, inputs) for a in values.arrays_of(value)]
 
     program = programs.prepare(module, platform)
-    return [np.asarray(a) for a in arrays_of(program(arguments))]
+    return [np.asarray(a) for a in values.arrays_of(program(arguments))]

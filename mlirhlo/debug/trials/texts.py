@@ -8,6 +8,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.formats import load, to_bytes
 from mlirhlo.formats.hlo_text import PrintOptions
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats import mosaic
+
 
 _KERNEL = re.compile(r"(?:#|\b)tpu\.|\bvector\.|\bmemref\.|\bstable_mosaic\.")
 
@@ -17,9 +22,7 @@ def read_module(data: bytes, name: str) -> ModuleOp:
     if not data.startswith(b"HloModule") and is_kernel(
         text := data.decode("utf-8", "surrogateescape")
     ):
-        from mlirhlo.formats.mosaic import parse_kernel
-
-        return parse_kernel(text, name)
+        return mosaic.parse_kernel(text, name)
     return load(data, name=name).module
 
 
@@ -39,9 +42,7 @@ def module_text(module: ModuleOp) -> str:
     if is_hlo(module):
         data = to_bytes(module, "hlo", options=PrintOptions(large_constants=True))
     elif any(op.name.startswith(("tpu.", "vector.", "memref.")) for op in module.walk()):
-        from mlirhlo.formats.mosaic import print_kernel
-
-        return print_kernel(module)
+        return mosaic.print_kernel(module)
     else:
         data = to_bytes(module, "mlir")
     return data.decode("utf-8", "surrogateescape")

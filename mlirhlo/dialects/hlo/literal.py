@@ -20,6 +20,11 @@ from mlirhlo.dialects.hlo.literal_printing import format_elements, format_nested
 from mlirhlo.dialects.hlo.literal_reading import AtScalar, read_array
 from mlirhlo.dialects.hlo.shapes import ArrayShape, BufferShape, Shape, TupleShape, read_shape
 from mlirhlo.dialects.hlo.syntax import Cursor, SyntaxProblem
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.dialects.hlo import literal_reading
+
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -252,9 +257,7 @@ def _is_integer(shape: Shape) -> bool:
 
 def _word_of(type_: PrimitiveType, value: int) -> bytes:
     if type_.is_float or type_.is_complex:
-        from mlirhlo.dialects.hlo.literal_reading import encode_floats
-
-        real = encode_floats(type_.real, [float(value)])
+        real = literal_reading.encode_floats(type_.real, [float(value)])
         return real + bytes(len(real)) if type_.is_complex else real
     return value.to_bytes(type_.byte_size, "little")
 

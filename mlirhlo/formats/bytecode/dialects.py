@@ -14,6 +14,11 @@ from mlirhlo.dialects.chlo import attributes as chlo
 from mlirhlo.dialects.hlo import HLO
 from mlirhlo.formats.bytecode.codec import Codec
 from mlirhlo.formats.stablehlo.contexts import context
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats.bytecode import builtin_codec, sdy_codec, stablehlo_codec
+
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -31,17 +36,13 @@ def new_context() -> Context:
 @cache
 def default_codecs() -> Mapping[str, Codec]:
     """Codecs by dialect."""
-    from mlirhlo.formats.bytecode.builtin_codec import BuiltinCodec
-    from mlirhlo.formats.bytecode.sdy_codec import SdyCodec
-    from mlirhlo.formats.bytecode.stablehlo_codec import ChloCodec, StablehloCodec
-
     # The vhlo room stands on this one, so that it is named here and not imported.
     vhlo: Codec = import_module("mlirhlo.formats.vhlo.codec").VhloCodec()
     return {
-        "builtin": BuiltinCodec(),
-        "chlo": ChloCodec(chlo.ComparisonDirectionAttr, chlo.ComparisonTypeAttr),
-        "sdy": SdyCodec(),
-        "stablehlo": StablehloCodec(),
+        "builtin": builtin_codec.BuiltinCodec(),
+        "chlo": stablehlo_codec.ChloCodec(chlo.ComparisonDirectionAttr, chlo.ComparisonTypeAttr),
+        "sdy": sdy_codec.SdyCodec(),
+        "stablehlo": stablehlo_codec.StablehloCodec(),
         "vhlo": vhlo,
     }
 

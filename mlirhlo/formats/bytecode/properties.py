@@ -18,6 +18,11 @@ from xdsl.irdl import AttrSizedOperandSegments, AttrSizedResultSegments, IRDLOpe
 
 from mlirhlo.dialects.stablehlo.rows import OpRow
 from mlirhlo.formats.bytecode.container import Since
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats.bytecode import property_history, property_table
+
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -70,22 +75,18 @@ HIDDEN = ("llvm.", "nvvm.")
 @lru_cache(maxsize=4096)
 def layout(name: str) -> Layout | None:
     """The properties of an operation by name, as MLIR defines it."""
-    from mlirhlo.formats.bytecode.property_table import PROPERTIES
-
     if name.startswith("vhlo."):
         from mlirhlo.formats.vhlo.table import property_layout
 
         return property_layout(name)
-    text = PROPERTIES.get(name)
+    text = property_table.PROPERTIES.get(name)
     return None if text is None else Layout.parse(text)
 
 
 @lru_cache(maxsize=4096)
 def earlier_layouts(name: str) -> tuple[Layout, ...]:
     """What an operation had in earlier versions of MLIR, the latest first."""
-    from mlirhlo.formats.bytecode.property_history import EARLIER
-
-    return tuple(map(Layout.parse, EARLIER.get(name, ())))
+    return tuple(map(Layout.parse, property_history.EARLIER.get(name, ())))
 
 
 @lru_cache(maxsize=4096)

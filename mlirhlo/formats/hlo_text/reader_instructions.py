@@ -41,6 +41,12 @@ from mlirhlo.formats.hlo_text.reader_shapes import result_type
 from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
 from mlirhlo.formats.hlo_text.reader_tokens import expects, read_coded_shape
 from mlirhlo.formats.hlo_text.suggestions import did_you_mean
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.analysis import shape_inference
+    from mlirhlo.analysis.shape_inference import base
+
 
 _MOST_BYTES = 1 << 28
 """Largest array that is made of a fingerprint's `0` or `1`."""
@@ -230,15 +236,12 @@ class InstructionReader:
         operands: Sequence[SSAValue],
         properties: Mapping[str, Attribute],
     ) -> Shape:
-        from mlirhlo.analysis.shape_inference import infer
-        from mlirhlo.analysis.shape_inference.base import ConstraintError
-
         names = [n for key in info.cls.calling_keys for n in symbols_of(properties.get(key))]
         callees = {name: self.state.program_layout(name) for name in names}
         shapes = [shape_of(value.type) for value in operands]
         try:
-            return infer(info.row.name, shapes, properties, callees)
-        except ConstraintError as error:
+            return shape_inference.infer(info.row.name, shapes, properties, callees)
+        except base.ConstraintError as error:
             raise Misfit(
                 codes.NO_SHAPE,
                 f"failed to infer shape for opcode: {info.row.name}, error: {error.message}",

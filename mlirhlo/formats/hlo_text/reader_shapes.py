@@ -13,6 +13,12 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.dialects.hlo.shapes import Shape, TokenShape, TupleShape, array, compatible
 from mlirhlo.dialects.hlo.table import DeclaredShape, Opcode
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.analysis import shape_inference
+    from mlirhlo.analysis.shape_inference import base
+
 
 _AFTER_DATA: Mapping[str, tuple[Shape, ...]] = {
     "infeed": (TokenShape(),),
@@ -49,10 +55,9 @@ def _with_data(opcode: str, declared: Shape) -> Shape:
 def _inferred(
     opcode: str, operands: Sequence[SSAValue], declared: Shape, properties: Mapping[str, Attribute]
 ) -> Shape:
-    from mlirhlo.analysis.shape_inference import infer
-    from mlirhlo.analysis.shape_inference.base import ConstraintError
-
     try:
-        return infer(opcode, [shape_of(value.type) for value in operands], properties)
-    except ConstraintError:
+        return shape_inference.infer(
+            opcode, [shape_of(value.type) for value in operands], properties
+        )
+    except base.ConstraintError:
         return declared

@@ -32,6 +32,11 @@ from mlirhlo.dialects.hlo.ops.assembly import CONTROL_PREDECESSORS, LITERAL, PAR
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.mlir.checks import check_computation, check_header, check_properties
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.dialects import structured
+
 
 _VALUE = r"%[A-Za-z0-9_$.\-]+"
 _VALUES = rf"{_VALUE}(?:, {_VALUE})*"
@@ -73,9 +78,7 @@ def context() -> Context:
 
 
 def _structured() -> Dialect:
-    from mlirhlo.dialects.structured import STRUCTURED
-
-    return STRUCTURED
+    return structured.STRUCTURED
 
 
 class MlirLexer(MLIRLexer):

@@ -11,6 +11,10 @@ from xdsl.ir import Dialect
 
 from mlirhlo.dialects.chlo import CHLO
 from mlirhlo.dialects.stablehlo import QUANT, STABLEHLO
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.dialects import check, mhlo, sdy
 
 
 @cache
@@ -33,24 +37,16 @@ def context() -> Context:
 
 
 def _mhlo() -> Dialect:
-    from mlirhlo.dialects.mhlo import MHLO
-
-    return MHLO
+    return mhlo.MHLO
 
 
 def _sdy() -> Dialect:
-    from mlirhlo.dialects.sdy import SDY
-
-    return SDY
+    return sdy.SDY
 
 
 def _check() -> Dialect:
-    from mlirhlo.dialects.check import CHECK
-
-    return CHECK
+    return check.CHECK
 
 
 def _interpreter() -> Dialect:
-    from mlirhlo.dialects.check import INTERPRETER
-
-    return INTERPRETER
+    return check.INTERPRETER

@@ -17,6 +17,10 @@ from mlirhlo.formats.stablehlo.aliases import Aliases, find_aliases
 from mlirhlo.formats.stablehlo.attribute_text import AttributeTexts, symbol_text
 from mlirhlo.formats.stablehlo.names import Namer, Names
 from mlirhlo.formats.stablehlo.properties import SEGMENTS
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats.stablehlo import alias_order
 
 
 class Printer:
@@ -257,12 +261,10 @@ def _printer_of(op: Operation) -> OpPrinter | None:
 def print_module(module: ModuleOp, *, generic: bool = False, debug_info: bool = False) -> str:
     """The program as MLIR prints it, with a line end; `generic` without pretty forms,
     `debug_info` with source places."""
-    from mlirhlo.formats.stablehlo.alias_order import AliasFinder
-
     if is_nested_too_deep(module):
         raise error("HLO0033", f"regions are nested deeper than {MAX_REGION_DEPTH}")
     names = Namer(is_generic=generic).name(module)
-    aliases = find_aliases(AliasFinder(module, debug_info=debug_info, generic=generic))
+    aliases = find_aliases(alias_order.AliasFinder(module, debug_info=debug_info, generic=generic))
     printer = Printer(is_generic=generic, with_locations=debug_info, names=names, aliases=aliases)
     printer.op(module, "")
     body = "".join(printer.out)

@@ -23,6 +23,10 @@ from mlirhlo.formats.vhlo.versions import (
     parse_version,
     version_of_producer,
 )
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats.vhlo import from_stablehlo
 
 
 def artifact_version(data: bytes, file: str = "<artifact>") -> Version | None:
@@ -59,9 +63,7 @@ def serialize_artifact(module: ModuleOp, target_version: str = "current") -> byt
     a version that cannot be written, HLO0233 where that version lacks what the program uses, HLO0234
     where VHLO cannot say it at all.
     """
-    from mlirhlo.formats.vhlo.from_stablehlo import write_vhlo
-
-    return write_vhlo(module, parse_version(target_version))
+    return from_stablehlo.write_vhlo(module, parse_version(target_version))
 
 
 @dataclass(slots=True)

@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingKind
 from mlirhlo.dialects.hlo.shapes import TupleShape
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.interp import machine as interp_machine
+    from mlirhlo.interp import values as interp_values
+    from mlirhlo.interp.custom_calls import options
+
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.module import HloModule
@@ -25,9 +32,8 @@ def machine_with(callbacks: Sequence[Callable[..., Any]]) -> Machine | None:
     """A device on which the program's callbacks have their meaning; None without callbacks."""
     if not callbacks:
         return None
-    from mlirhlo.interp.machine import Machine
 
-    return Machine(custom_calls=meanings(callbacks))
+    return interp_machine.Machine(custom_calls=meanings(callbacks))
 
 
 def meanings(
@@ -42,8 +48,6 @@ def meanings(
 
 def partitions_alone(module: HloModule) -> dict[int, int]:
     """By number of a callback, the one partition that a module before partitioning has it called on."""
-    from mlirhlo.interp.custom_calls.options import options_of
-
     found: dict[int, int] = {}
     for op in module.instructions:
         sharding = op.sharding
@@ -51,16 +55,14 @@ def partitions_alone(module: HloModule) -> dict[int, int]:
             continue
         first = sharding.elements[0] if sharding.elements else sharding
         if first.kind is ShardingKind.MAXIMAL and first.device is not None:
-            found[int(options_of(op).get("index", -1))] = first.device
+            found[int(options.options_of(op).get("index", -1))] = first.device
     return found
 
 
 def _meaning(callbacks: Sequence[Callable[..., Any]], alone: Mapping[int, int]) -> Meaning:
     def call(op: Instruction, inputs: Sequence[Any], frame: Frame) -> Any:
         """Raises `HloError` HLO0610 when the callback does, or there is none of the number."""
-        from mlirhlo.interp.custom_calls.options import options_of
-
-        number = int(options_of(op).get("index", -1))
+        number = int(options.options_of(op).get("index", -1))
         if number not in alone:
             return run(op, number, inputs)
         machine, own = frame.machine, alone[number]
@@ -89,13 +91,11 @@ def _as_shaped(op: Instruction, results: tuple[Any, ...]) -> Any:
     """Results as arrays of the types that the instruction declares."""
     import numpy as np
 
-    from mlirhlo.interp.values import value_from
-
     shape = op.shape
     parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
     what = f"result of the callback %{op.instruction_name}"
     values = tuple(
-        value_from(np.asarray(value), part, what)
+        interp_values.value_from(np.asarray(value), part, what)
         for value, part in zip(results, parts, strict=True)
     )
     return values if isinstance(shape, TupleShape) else values[0]

@@ -10,6 +10,7 @@ from mlirhlo.analysis.buffer_assignment import assign_buffers
 from mlirhlo.analysis.cost import analyse
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.importing import LATE
 from mlirhlo.integrations.computation import XlaComputation
 from mlirhlo.integrations.ir import module_of
 from mlirhlo.integrations.jax import values
@@ -19,6 +20,10 @@ from mlirhlo.integrations.jax.options import OptionValue, check_options, options
 from mlirhlo.integrations.jax.static import StaticArguments
 from mlirhlo.integrations.optional import choose, require
 from mlirhlo.runtime.programs import XLA, Program, obey_for_other_compiler, platform_named, prepare
+
+with LATE:
+    from mlirhlo.formats import stablehlo as formats_stablehlo
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -207,9 +212,7 @@ class Lowered(_Described):
 
     def stablehlo(self) -> ModuleOp:
         """A new module of the stablehlo dialect."""
-        from mlirhlo.formats.stablehlo import parse_module
-
-        return parse_module(self.as_text("stablehlo", debug_info=True), "<jax>")
+        return formats_stablehlo.parse_module(self.as_text("stablehlo", debug_info=True), "<jax>")
 
     def cost_analysis(self) -> dict[str, float]:
         """Operations and bytes of the module before optimisations, by XLA's names."""

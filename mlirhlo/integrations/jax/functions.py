@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, update_wrapper
 from typing import Any
 
+from mlirhlo.importing import LATE
 from mlirhlo.integrations.jax.compiled import RESULTS, Compiled, Lowered, Settings, Traced
 from mlirhlo.integrations.jax.options import OptionValue, check_options
 from mlirhlo.integrations.jax.static import StaticArguments
 from mlirhlo.integrations.optional import choose, require
 from mlirhlo.runtime.programs import platform_named
+
+with LATE:
+    from mlirhlo.rewrites import pipeline
+
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -131,9 +136,7 @@ def jit(
     JAX, HLO0601 for an unknown platform and HLO0400 to HLO0402 for a wrong pipeline.
     """
     if passes:
-        from mlirhlo.rewrites.pipeline import parse_pipeline
-
-        parse_pipeline(passes)
+        pipeline.parse_pipeline(passes)
     settings = Settings(
         platform_named(platform),
         choose("lowering platform", lowering_platform, _lowering_platforms())

@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mlirhlo import Module, load, parse
 from mlirhlo.diagnostics import Diagnostic, HloError, error
+from mlirhlo.importing import LATE
 from mlirhlo.integrations.jax.buffers import check_buffers
 from mlirhlo.integrations.optional import require
+
+with LATE:
+    from mlirhlo.formats import proto as formats_proto
+    from mlirhlo.formats.proto import module_pb2
+    from mlirhlo.rewrites import pipeline
+
 
 if TYPE_CHECKING:
     import re
@@ -120,8 +127,6 @@ class Hook:
         return None
 
     def _run(self, data: bytes) -> bytes | None:
-        from mlirhlo.formats.proto import encode_module
-
         module = given = load(data, "pb")
         changed: bool | None = False
         for step in self.steps:
@@ -129,7 +134,7 @@ class Hook:
             changed = True if did or changed else None if did is None else changed
         if changed is False:
             return None
-        proto = encode_module(module.op, keep_config=False)
+        proto = formats_proto.encode_module(module.op, keep_config=False)
         if changed is None and proto == _message(data):
             return None
         if self.verifies:
@@ -175,9 +180,7 @@ def _place_of(raised: BaseException) -> str:
 
 
 def _message(data: bytes) -> HloModuleProto:
-    from mlirhlo.formats.proto.module_pb2 import HloModuleProto
-
-    return HloModuleProto.FromString(data)
+    return module_pb2.HloModuleProto.FromString(data)
 
 
 def name_of(data: bytes) -> str:
@@ -234,9 +237,7 @@ def steps_of(passes: PassLike | Sequence[PassLike]) -> tuple[Callable[[Module], 
     from xdsl.passes import ModulePass
 
     if isinstance(passes, str):
-        from mlirhlo.rewrites.pipeline import parse_pipeline
-
-        return tuple(map(_step, parse_pipeline(passes)))
+        return tuple(map(_step, pipeline.parse_pipeline(passes)))
     if isinstance(passes, Sequence):
         return tuple(step for one in cast("Sequence[PassLike]", passes) for step in steps_of(one))
     made: object = passes() if isinstance(passes, type) else passes
@@ -253,9 +254,7 @@ def steps_of(passes: PassLike | Sequence[PassLike]) -> tuple[Callable[[Module], 
 
 def _step(pass_: ModulePass) -> Callable[[Module], bool]:
     def step(module: Module) -> bool:
-        from mlirhlo.rewrites.pipeline import run_pipeline
-
-        return run_pipeline(module.op, [pass_]).changed
+        return pipeline.run_pipeline(module.op, [pass_]).changed
 
     return step
 

@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from mlirhlo.debug.options.known import type_of
 from mlirhlo.diagnostics import Diagnostic, Severity, error
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.formats.proto import debug_options_pb2
+
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
@@ -43,9 +48,7 @@ def check_options(options: Mapping[str, OptionValue] | None) -> dict[str, Option
     Raises `HloError` HLO0602 for a name that XLA does not know, with the nearest one it does, and
     for a value that does not fit.
     """
-    from mlirhlo.formats.proto.debug_options_pb2 import DebugOptions
-
-    fields = DebugOptions.DESCRIPTOR.fields_by_name
+    fields = debug_options_pb2.DebugOptions.DESCRIPTOR.fields_by_name
     checked: dict[str, OptionValue] = {}
     for name, value in (options or {}).items():
         if name in fields:

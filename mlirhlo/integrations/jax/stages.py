@@ -14,11 +14,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mlirhlo
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.importing import LATE
 from mlirhlo.integrations.jax.compiled import Lowered
 from mlirhlo.integrations.jax.functions import JittedFunction, jit
 from mlirhlo.integrations.jax.options import OptionValue, check_options
 from mlirhlo.integrations.optional import require
+
+with LATE:
+    from mlirhlo.integrations.jax import hook, plugin, transforms
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -51,9 +57,7 @@ class PassStage:
     @property
     def module(self) -> Module:
         """A new module of ours."""
-        from mlirhlo import parse
-
-        return parse(self.text, "hlo")
+        return mlirhlo.parse(self.text, "hlo")
 
 
 @dataclass(eq=False, repr=False)
@@ -90,9 +94,7 @@ class Capture:
     @cached_property
     def optimized(self) -> Module:
         """The compiler's module after all passes."""
-        from mlirhlo import parse
-
-        return parse(self.optimized_text, "hlo")
+        return mlirhlo.parse(self.optimized_text, "hlo")
 
     def after(self, name: str) -> PassStage:
         """The module after the last run of a pass. Raises `HloError` HLO0601 when there is none."""
@@ -168,9 +170,7 @@ def _compiled(
 
 
 def _name(lowered: Lowered) -> str:
-    from mlirhlo.integrations.jax.hook import name_of
-
-    return name_of(lowered.hlo_proto())
+    return hook.name_of(lowered.hlo_proto())
 
 
 def _read(folder: Path, module: str) -> tuple[tuple[PassStage, ...], dict[str, bytes]]:
@@ -194,9 +194,7 @@ def _read(folder: Path, module: str) -> tuple[tuple[PassStage, ...], dict[str, b
 
 def compile_by_xla(lowered: Any, options: Mapping[str, OptionValue]) -> Any:
     """JAX's executable. An error of a registered pass is raised as it was, not as JAX's."""
-    from mlirhlo.integrations.jax.transforms import registered_passes
-
-    passes = registered_passes()
+    passes = transforms.registered_passes()
     before = [len(one.errors) for one in passes]
     try:
         return lowered.compile(compiler_options=dict(options) or None)
@@ -217,13 +215,11 @@ def _refused(problem: Exception) -> Exception:
 
 def optimized_module(executable: Any) -> Module:
     """The module after all of the compiler's passes."""
-    from mlirhlo import load, parse
-
     try:
         modules = executable.runtime_executable().hlo_modules()
-        return load(modules[0].as_serialized_hlo_module_proto(), "pb")
+        return mlirhlo.load(modules[0].as_serialized_hlo_module_proto(), "pb")
     except (AttributeError, IndexError, HloError):
-        return parse(executable.as_text(), "hlo")
+        return mlirhlo.parse(executable.as_text(), "hlo")
 
 
 def _lower_for(
@@ -232,14 +228,12 @@ def _lower_for(
     """Lowers for the first device of a topology that is not there."""
     import numpy as np
 
-    from mlirhlo.integrations.jax.plugin import prepare_tpu
-
     jax = require("jax", "jax", "capture")
     topologies = require("jax.experimental.topologies", "jax", "capture")
     is_gpu = Path(topology).is_file()
     if not is_gpu:
         require("libtpu", "tpu", "compiling for TPUs")
-        prepare_tpu()
+        plugin.prepare_tpu()
     try:
         if is_gpu:
             described = {"target_config": Path(topology).read_text(), "topology": "1x1x1"}

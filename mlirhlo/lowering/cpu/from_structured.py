@@ -19,7 +19,12 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.hlo_to_loops.words import in_words
+
+with LATE:
+    from mlirhlo.lowering import loops, structured
+
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.structured.conversion import Computations
@@ -42,15 +47,13 @@ def kernel_from_structured(name: str, op: Instruction, computations: Computation
     if not isinstance(root, FROM_STRUCTURED) and not _is_scan(root):
         return None
     # Most programs need none of this.
-    from mlirhlo.lowering.loops import schedule_loops, to_loops
-    from mlirhlo.lowering.structured import optimize_kernel, to_structured
 
     op, computations = in_words(op, computations)
     try:
-        kernel = to_structured(op, computations, name)
-        optimize_kernel(kernel)
-        schedule_loops(kernel)
-        return to_loops(kernel)
+        kernel = structured.to_structured(op, computations, name)
+        structured.optimize_kernel(kernel)
+        loops.schedule_loops(kernel)
+        return loops.to_loops(kernel)
     except HloError as problem:
         if problem.code not in _NO_FORM:
             raise

@@ -23,6 +23,7 @@ from mlirhlo.dialects.hlo.element_types import F32, PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import ScanOp
 from mlirhlo.dialects.structured.base import yielded
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.builder import Index, Loop
 from mlirhlo.lowering.hlo_to_loops.array_kernel import bytes_of, in_chunks
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
@@ -35,6 +36,10 @@ from mlirhlo.lowering.hlo_to_loops.work import BYTES_PER_NS, ELEMENT_NS
 from mlirhlo.lowering.loops.kernel import LoopKernel, array, inlined, is_minor
 from mlirhlo.lowering.loops.lowering import Lowering, lowers
 from mlirhlo.lowering.loops.schedule import LoopSchedule
+
+with LATE:
+    from mlirhlo.lowering import reducer_samples
+
 
 _VECTORS = 4
 """Vectors of neighbours that carry their states together."""
@@ -99,11 +104,9 @@ def opcodes_of(op: ScanOp) -> list[str] | None:
 
 def _is_associative(op: ScanOp) -> bool:
     """Whether samples show that the body may be applied to parts, but for rounding."""
-    from mlirhlo.lowering.reducer_samples import is_associative_on_samples, step_of
-
-    step = step_of(op.body)
+    step = reducer_samples.step_of(op.body)
     elements = [array(v).element_type for v in op.inits]
-    return step is not None and is_associative_on_samples(step, elements)
+    return step is not None and reducer_samples.is_associative_on_samples(step, elements)
 
 
 def _is_along(op: ScanOp) -> bool:

@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.quick import region_of
 from mlirhlo.dialects.structured import AssembleOp, FoldOp, ScanOp, sizes_of
 from mlirhlo.dialects.structured.index_maps import reversed_index, simplified_map
+from mlirhlo.importing import LATE
 from mlirhlo.interp.reducers import Reducer, identity_element
 from mlirhlo.lowering.memory_order import physical_dimensions, physical_order
 from mlirhlo.lowering.structured.bodies import Body, applied, passing_body
@@ -31,6 +32,9 @@ from mlirhlo.lowering.structured.conversion import (
     tensor,
     tensor_of,
 )
+
+with LATE:
+    from mlirhlo.lowering import reducer_samples
 
 
 def _inits(
@@ -245,23 +249,17 @@ def identity_of(computation: ComputationOp, element: PrimitiveType) -> Any:
 
 def _folds_backwards(kernel: Kernel, op: ReduceWindowOp, elements: Sequence[PrimitiveType]) -> bool:
     """Whether elements may be folded from the last one on, from initial values behind them."""
-    from mlirhlo.lowering.reducer_samples import (
-        are_identities_on_samples,
-        fold_of,
-        is_associative_on_samples,
-    )
-
     computation = kernel.computations[op.to_apply]
     if identity_of(computation, elements[0]) is not None:
         return True
     owners = [v.owner for v in op.inputs[len(elements) :]]
     literals = [o.literal for o in owners if isinstance(o, ConstantOp) and o.literal is not None]
-    folded = fold_of(cast(ModuleOp, computation.parent_op()), computation)
+    folded = reducer_samples.fold_of(cast(ModuleOp, computation.parent_op()), computation)
     if len(literals) < len(owners) or folded is None:
         return False
     starts = [x.array.reshape(()) for x in literals]
-    is_associative = is_associative_on_samples(folded, elements)
-    return is_associative and are_identities_on_samples(folded, elements, starts)
+    is_associative = reducer_samples.is_associative_on_samples(folded, elements)
+    return is_associative and reducer_samples.are_identities_on_samples(folded, elements, starts)
 
 
 def _scan(

@@ -20,7 +20,12 @@ from xdsl.ir import Block
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.formats.mosaic.printer import print_kernel
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.language.specs import ShapeDtypeStruct
+
+with LATE:
+    from mlirhlo.mosaic.gpu import interpreter
+
 
 _NO_ALIASES: Mapping[int, int] = MappingProxyType({})
 
@@ -134,9 +139,7 @@ class GpuKernel:
 
     def interpret(self, *arrays: Any) -> list[Any]:
         """The results by the interpreter of the language."""
-        from mlirhlo.mosaic.gpu.interpreter import run
-
-        return run(self, arrays)
+        return interpreter.run(self, arrays)
 
     def simulate(
         self,

@@ -12,6 +12,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i32, i64
 
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.gpu.memory import ClusterBarrier
 from mlirhlo.mosaic.gpu.refs import GpuRef, as_i32, load, memref_of, store
 from mlirhlo.mosaic.language.casts import cast
@@ -32,6 +33,10 @@ from mlirhlo.mosaic.language.trace import (
     vector_type,
 )
 from mlirhlo.mosaic.language.value import ArrayLike, Value, constant
+
+with LATE:
+    from mlirhlo.mosaic.gpu import layouts
+
 
 WARP_GROUP_BARRIER = "bar.sync $0, 128;"
 """What the threads of a warp group meet at."""
@@ -295,9 +300,7 @@ def broadcasted_iota(
     ssa = emit_one("mosaic_gpu.broadcasted_iota", [], type_, attributes)
     found = cast(Value(ssa, tuple(shape), I32), as_dtype(dtype))
     if layout is not None:
-        from mlirhlo.mosaic.gpu.layouts import layout_cast
-
-        found = layout_cast(found, layout)
+        found = layouts.layout_cast(found, layout)
     return found
 
 

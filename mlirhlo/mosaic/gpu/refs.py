@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.language.arithmetic import broadcast_to
 from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import I32, DType, element_type
@@ -32,6 +33,10 @@ from mlirhlo.mosaic.language.trace import (
     vector_type,
 )
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
+
+with LATE:
+    from mlirhlo.mosaic.gpu import layouts
+
 
 SPACES = {
     "gmem": "",
@@ -211,9 +216,7 @@ def load(ref: GpuRef, index: Any = ..., *, layout: Any = None) -> Value:
     ssa = emit_one("mosaic_gpu.vector_load", [operand], vector_type(part.shape, ref.dtype))
     found = Value(ssa, part.shape, ref.dtype)
     if layout is not None:
-        from mlirhlo.mosaic.gpu.layouts import layout_cast
-
-        found = layout_cast(found, layout)
+        found = layouts.layout_cast(found, layout)
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.gpu.primitives import factor_of, in_space, one_barrier
 from mlirhlo.mosaic.gpu.refs import GpuRef, view
 from mlirhlo.mosaic.language.arithmetic import broadcast_to
@@ -15,6 +16,9 @@ from mlirhlo.mosaic.language.elements import BOOL
 from mlirhlo.mosaic.language.faults import bad_shape, bad_spec
 from mlirhlo.mosaic.language.trace import SEGMENTS, attribute, emit, emit_one, ints, vector_type
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
+
+with LATE:
+    from mlirhlo.mosaic.gpu import layouts
 
 
 def tcgen05_mma(
@@ -72,9 +76,7 @@ def async_load_tmem(src: GpuRef, *, layout: Any = None) -> Value:
         src.dtype,
     )
     if layout is not None:
-        from mlirhlo.mosaic.gpu.layouts import layout_cast
-
-        found = layout_cast(found, layout)
+        found = layouts.layout_cast(found, layout)
     return found
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.interpreter.problems import place_of
+
+with LATE:
+    from mlirhlo.mosaic.target import budget, generations
+
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -15,13 +20,10 @@ if TYPE_CHECKING:
 
 def check_budget(kernel: Operation, options: Options) -> None:
     """Raises `HloError` HLO0735 with the table of who uses what, when that is more than there is."""
-    from mlirhlo.mosaic.target.budget import memory_use, over_budget
-    from mlirhlo.mosaic.target.generations import generation_of
-
-    target = generation_of(options.target)
+    target = generations.generation_of(options.target)
     limit = options.vmem_limit_bytes or target.scoped_vmem_bytes
-    use = memory_use(kernel)
-    for refusal in over_budget(use, target, limit):
+    use = budget.memory_use(kernel)
+    for refusal in budget.over_budget(use, target, limit):
         raise HloError(
             Diagnostic(
                 "HLO0735",

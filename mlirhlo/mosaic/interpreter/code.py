@@ -19,10 +19,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.attributes import name_of, string_of
 from mlirhlo.mosaic.interpreter.poison import follow, yielded
 from mlirhlo.mosaic.interpreter.problems import place_of, unfit, unknown
 from mlirhlo.mosaic.interpreter.registry import MEANINGS, RegionRun, Run
+
+with LATE:
+    from mlirhlo.mosaic.interpreter import branches
+
 
 if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter.core import Core
@@ -144,9 +149,7 @@ class Function:
                 jump, code.end = _Jump(op.successors[0], operands), op
                 code.choose = lambda _frame, jump=jump: jump
             elif name in ("cf.cond_br", "cf.switch"):
-                from mlirhlo.mosaic.interpreter.branches import chooser
-
-                ways, code.end = chooser(op), op
+                ways, code.end = branches.chooser(op), op
                 jumps = [
                     _Jump(block, tuple(operands[i] for i in taken)) for block, taken in ways.ways
                 ]

@@ -19,8 +19,12 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.diagnostics import HloError, Severity, error
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.formats.mosaic import print_kernel
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.decode import write_stable
+from mlirhlo.mosaic.interpreter import InterpretParams
+from mlirhlo.mosaic.interpreter import Kernel as Runner
 from mlirhlo.mosaic.language.elements import BOOL, I32, element_type, short_name
 from mlirhlo.mosaic.language.specs import (
     CompilerParams,
@@ -28,6 +32,13 @@ from mlirhlo.mosaic.language.specs import (
     ShapeDtypeStruct,
     SideEffectType,
 )
+from mlirhlo.mosaic.target import check_target
+from mlirhlo.mosaic.timeline import Timeline
+
+with LATE:
+    from mlirhlo.mosaic import fast, tpu_compiler
+    from mlirhlo.mosaic.pipeline import dumps
+
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +111,6 @@ class Kernel:
             if executable is not None:
                 return self._run_compiled(executable, arrays)
             self.fallbacks += 1
-        from mlirhlo.mosaic.interpreter import Kernel as Runner
 
         stated = options or self.interpret_params()
         if stated.vmem_limit_bytes is None:
@@ -126,8 +136,6 @@ class Kernel:
 
     def interpret_params(self) -> InterpretParams:
         """How the kernel is simulated unless a call says otherwise."""
-        from mlirhlo.mosaic.interpreter import InterpretParams
-
         return InterpretParams(vmem_limit_bytes=self.params.vmem_limit_bytes)
 
     def timeline(self, *arrays: Any, generation: str = "v5e", options: Any = None) -> Timeline:
@@ -135,8 +143,6 @@ class Kernel:
 
         Raises `HloError` HLO0749 for a generation that is not modelled.
         """
-        from mlirhlo.mosaic.timeline import Timeline
-
         taken = Timeline(generation)
         self(*arrays, options=replace(options or self.interpret_params(), timeline=taken))
         return taken
@@ -181,8 +187,6 @@ class Kernel:
 
         Raises `HloError` HLO0738 for operations that only the simulator has.
         """
-        from mlirhlo.mosaic.fast import program_of
-
         if self.mesh:
             raise error(
                 "HLO0738",
@@ -200,7 +204,7 @@ class Kernel:
         aliases = {
             result: operand + self.dynamic_bounds for operand, result in self.aliases.items()
         }
-        return program_of(
+        return fast.program_of(
             self.module,
             inputs,
             results,
@@ -250,8 +254,6 @@ class Kernel:
 
     def check(self, target: str) -> None:
         """Raises `HloError` with what a generation of TPUs (`v5e`, `v6e`, …) refuses of the kernel."""
-        from mlirhlo.mosaic.target import check_target
-
         shapes = [one.shape for one in (*self.inputs, *self.results)]
         check_target(
             self.module,
@@ -266,32 +268,26 @@ class Kernel:
 
         Raises `HloError` HLO0739 when the packages jax and libtpu are missing.
         """
-        from mlirhlo.mosaic.tpu_compiler import compile_all
-
-        return compile_all([self.job(generation)])[0]
+        return tpu_compiler.compile_all([self.job(generation)])[0]
 
     def job(self, generation: str = "v5e") -> Job:
         """What `tpu_compiler.compile_all` takes."""
-        from mlirhlo.mosaic.tpu_compiler import TOPOLOGIES, Job
-
         count = 1
         for size in self.mesh.values():
             count *= size
-        return Job(
+        return tpu_compiler.Job(
             self.backend_config(),
             [*(("int32", ()) for _ in range(self.dynamic_bounds)), *map(_passed_as, self.inputs)],
             [_passed_as(one) for one in self.results],
             [(a + self.dynamic_bounds, b) for a, b in self.aliases.items()],
             count,
             bool(self.params.has_side_effects),
-            TOPOLOGIES.get(generation, generation),
+            tpu_compiler.TOPOLOGIES.get(generation, generation),
         )
 
     def dump(self, directory: str, *, debug_info: bool = False) -> tuple[Path, ...]:
         """Writes a file for every stage of the compiler's pipeline, as `--xla_mosaic_dump_to` does."""
-        from mlirhlo.mosaic.pipeline.dumps import dump_stages
-
-        return dump_stages(self.module, directory, name=self.name, debug_info=debug_info)
+        return dumps.dump_stages(self.module, directory, name=self.name, debug_info=debug_info)
 
     def _dump_once(self) -> None:
         """Writes the stages where XLA_FLAGS or LIBTPU_INIT_ARGS ask for them, at the first call."""
@@ -441,8 +437,6 @@ def _typed(one: ShapeDtypeStruct) -> tuple[str, tuple[int, ...]]:
 
 
 def _tensor(kind: str, shape: tuple[int, ...]) -> str:
-    from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-
     element = str(PRIMITIVE_TYPES[kind].mlir)
     return f"tensor<{'x'.join([*map(str, shape), element])}>"
 

@@ -19,8 +19,13 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.formats.mosaic.printer import print_kernel
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.attributes import string_of
 from mlirhlo.mosaic.target.structure import entry_of
+
+with LATE:
+    from mlirhlo.mosaic.pipeline import stages
+
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -114,11 +119,9 @@ def dump_stages(
 
     Raises `HloError` HLO0752 where the folder cannot be written.
     """
-    from mlirhlo.mosaic.pipeline.stages import run_pipeline
-
     dump = StageDump(directory, name or kernel_name(module), debug_info=debug_info, clock=clock)
     try:
-        run_pipeline(module.clone(), observe=dump, generation=generation)
+        stages.run_pipeline(module.clone(), observe=dump, generation=generation)
     except HloError as problem:
         if problem.code == "HLO0752":
             raise

@@ -9,6 +9,7 @@ from xdsl.ir import BlockArgument
 from mlirhlo.dialects.tpu.values import LANES, TiledLayout
 from mlirhlo.mosaic.attributes import attribute_of, name_of
 from mlirhlo.mosaic.pipeline.building import (
+    attribute,
     build,
     functions_of,
     insert,
@@ -113,6 +114,4 @@ def _lay_out(value: SSAValue, before: Operation) -> None:
 
 
 def _segments(text: str) -> dict[str, Attribute]:
-    from mlirhlo.mosaic.pipeline.building import attribute
-
     return {"operandSegmentSizes": attribute(f"array<i32: {text}>")}

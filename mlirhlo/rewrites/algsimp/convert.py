@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.ops import (
     SubtractOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -28,6 +29,9 @@ from mlirhlo.rewrites.algsimp.common import (
     made_by,
 )
 from mlirhlo.rewrites.rules import Rewriter, rule
+
+with LATE:
+    from mlirhlo import interp
 
 
 @rule(ConvertOp)
@@ -91,12 +95,11 @@ def convert_of_constant(op: ConvertOp, rewriter: Rewriter) -> None:
         return
     if type_.bits < 8 or type_.bits > literal.element_type.bits:
         return
-    from mlirhlo.interp import evaluate
 
     b = Builder(op, rewriter)
     shape = op.shape
     assert isinstance(shape, ArrayShape)
-    folded: Any = evaluate(op, [literal.array])
+    folded: Any = interp.evaluate(op, [literal.array])
     b.constant(Literal.from_array(shape, folded))
     b.done()
 

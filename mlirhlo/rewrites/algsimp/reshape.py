@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Binary
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE, LI, inserted_ones
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
@@ -27,6 +28,9 @@ from mlirhlo.rewrites.algsimp.common import (
     options_of,
 )
 from mlirhlo.rewrites.rules import Rewriter, rule
+
+with LATE:
+    from mlirhlo.rewrites.algsimp import dot
 
 
 @rule(ReshapeOp, needs=LI)
@@ -231,12 +235,10 @@ def copy_in_same_layout(op: CopyOp, rewriter: Rewriter) -> None:
 @rule(TransposeOp, needs=LI, reads=(DotOp,))
 def transpose_of_dot(op: TransposeOp, rewriter: Rewriter) -> None:
     """transpose(dot(a, b)) => dot(b, a), of matrices without batch dimensions"""
-    from mlirhlo.rewrites.algsimp.dot import swapped
-
     inner = made_by(op.operand, DotOp)
     if inner is None or not op.operand.has_one_use() or inner.control_predecessors:
         return
-    properties = swapped(inner, op.dimensions)
+    properties = dot.swapped(inner, op.dimensions)
     if properties is None:
         return
     b = Builder(op, rewriter)

@@ -15,6 +15,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.rewrites.hlo_to_stablehlo import convert as _convert
+
+
 __all__ = ["HloLegalizeToStablehloPass", "convert_to_stablehlo"]
 
 
@@ -24,9 +30,7 @@ def convert_to_stablehlo(module: ModuleOp) -> ModuleOp:
     Arguments and results are the leaves of the entry's parameters and root, in order. Raises
     `HloError` HLO0427 for shapes that StableHLO does not have (`opaque[]`, buffers).
     """
-    from mlirhlo.rewrites.hlo_to_stablehlo.convert import convert
-
-    return convert(module)
+    return _convert.convert(module)
 
 
 @dataclass(frozen=True)

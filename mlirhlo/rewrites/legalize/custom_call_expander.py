@@ -10,10 +10,16 @@ from mlirhlo.dialects.hlo.attributes.base import boolean, integer
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.ops import CopyOp, CustomCallOp, GetDimensionSizeOp, TopkOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
+from mlirhlo.importing import LATE
 from mlirhlo.interp.custom_calls.annotations import ANNOTATIONS, NEW_BUFFERS
 from mlirhlo.rewrites.algsimp.common import Builder
 from mlirhlo.rewrites.computations import module_of
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
+
+with LATE:
+    from mlirhlo.interp import engine
+    from mlirhlo.interp.custom_calls import top_k
+
 
 _TOP_K = ("TopK", "__gpu$TopK")
 OVERWRITTEN = "mlirhlo.overwritten"
@@ -71,12 +77,10 @@ def best_of_a_row(op: CustomCallOp, rewriter: Rewriter) -> None:
     values = shape.elements[0]
     if not isinstance(values, ArrayShape) or len(shape.elements) != 2 or operand.is_dynamic:
         return
-    from mlirhlo.interp.custom_calls.top_k import is_largest
-    from mlirhlo.interp.engine import DeviceFrame, Interpreter, load_meanings
 
-    load_meanings()
-    frame = DeviceFrame(Interpreter(module_of(op).op))
-    largest = is_largest(op, frame, operand.element_type.dtype)
+    engine.load_meanings()
+    frame = engine.DeviceFrame(engine.Interpreter(module_of(op).op))
+    largest = top_k.is_largest(op, frame, operand.element_type.dtype)
     b = Builder(op, rewriter)
     b.like(TopkOp, op.inputs[0], k=integer(values.dimensions[-1]), largest=boolean(largest))
     b.done()

@@ -30,8 +30,14 @@ from mlirhlo.dialects.hlo.ops.base import OP_CLASSES
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, default_layout
 from mlirhlo.dialects.hlo.table import opcodes
 from mlirhlo.dialects.quick import readers_of
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.rules import Rewriter, inherit
+
+with LATE:
+    from mlirhlo import interp
+    from mlirhlo.interp import values
+
 
 if TYPE_CHECKING:
     from mlirhlo.interp import Interpreter
@@ -75,7 +81,7 @@ class ConstantFoldingPass(HloPass):
         """Folds; whether anything was."""
         del trace
         effects = module.known(SideEffects.of)
-        interpreter: Interpreter | None = None
+        interpreter: interp.Interpreter | None = None
         bodies = module.known(HloModule.fused_computations) | {
             op.to_apply
             for op in module.candidates(CallOp)
@@ -93,9 +99,7 @@ class ConstantFoldingPass(HloPass):
             if any(name in random for name in op.called_computations) and not self.aggressive:
                 continue
             if interpreter is None:
-                from mlirhlo.interp import Interpreter
-
-                interpreter = Interpreter(module.op)
+                interpreter = interp.Interpreter(module.op)
             folded = self._fold(op, interpreter)
             if folded is not None:
                 changed = True
@@ -134,12 +138,10 @@ class ConstantFoldingPass(HloPass):
 
     def _fold(self, op: Instruction, interpreter: Interpreter) -> SSAValue | None:
         """The constant; None where nothing can be computed."""
-        from mlirhlo.interp.values import literal_of_value
-
         try:
             inputs = [_value(value, interpreter) for value in op.inputs]
             result = interpreter.evaluate(op, inputs)
-            literal = literal_of_value(result, op.shape)
+            literal = values.literal_of_value(result, op.shape)
         except HloError:
             # Whoever runs the module hears of it.
             return None

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.stablehlo.attributes import TypeExtensionsAttr
 from mlirhlo.formats.stablehlo import parse_module
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
     element_type_of,
     is_static,
@@ -28,6 +29,11 @@ from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
     sizes_of,
     wrap_argument,
 )
+
+with LATE:
+    from mlirhlo.rewrites.stablehlo_refine_shapes import refiner as _refiner
+    from mlirhlo.rewrites.stablehlo_refine_shapes import static_ops as _static_ops
+
 
 __all__ = [
     "StablehloCanonicalizeDynamismPass",
@@ -144,18 +150,14 @@ def _fits(declared: Attribute, given: Attribute) -> bool:
 def refine_shapes(module: ModuleOp) -> None:
     """Propagates the shapes of the arguments through a program, in place; dynamic ops of known
     shapes become static. Raises `HloError` HLO0428, HLO0429."""
-    from mlirhlo.rewrites.stablehlo_refine_shapes.refiner import Refiner
-
-    Refiner(module).run()
+    _refiner.Refiner(module).run()
 
 
 def canonicalize_dynamism(module: ModuleOp) -> None:
     """Replaces dynamic ops of static shapes and constant operands by static ones, in place."""
-    from mlirhlo.rewrites.stablehlo_refine_shapes.static_ops import make_static
-
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     for op in list(module.walk()):
-        make_static(op, functions)
+        _static_ops.make_static(op, functions)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,17 @@ from xdsl.ir import Attribute, Operation
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, PrimitiveType
 from mlirhlo.dialects.hlo.table import OPCODES
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
     MOST_ELEMENTS,
     array_of_value,
     is_integer,
     sizes_of,
 )
+
+with LATE:
+    from mlirhlo.interp import elementwise, elementwise_convert
+
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,31 +94,33 @@ def _dimension_size(op: Operation) -> NDArray[Any] | None:
 def _elementwise(op: Operation, inputs: Arrays) -> NDArray[Any] | None:
     import numpy as np
 
-    from mlirhlo.interp.elementwise import function
-
     type_ = _element(op.operands[0].type)
     if type_ is None:
         return None
     with np.errstate(all="ignore"):
         return cast(
             "NDArray[Any]",
-            function(op.name.removeprefix("stablehlo.").replace("_", "-"), type_)(*inputs),
+            elementwise.function(op.name.removeprefix("stablehlo.").replace("_", "-"), type_)(
+                *inputs
+            ),
         )
 
 
 def _compare(op: Operation, inputs: Arrays) -> NDArray[Any] | None:
-    from mlirhlo.interp.elementwise_convert import comparison
-
     type_ = _element(op.operands[0].type)
     direction = cast(Any, op.properties["comparison_direction"]).data
-    return None if type_ is None else comparison(direction, type_, False)(*inputs)
+    return (
+        None if type_ is None else elementwise_convert.comparison(direction, type_, False)(*inputs)
+    )
 
 
 def _convert(op: Operation, inputs: Arrays) -> NDArray[Any] | None:
-    from mlirhlo.interp.elementwise_convert import convert
-
     source, target = _element(op.operands[0].type), _element(op.results[0].type)
-    return None if source is None or target is None else convert(inputs[0], source, target)
+    return (
+        None
+        if source is None or target is None
+        else elementwise_convert.convert(inputs[0], source, target)
+    )
 
 
 def _select(op: Operation, inputs: Arrays) -> NDArray[Any]:

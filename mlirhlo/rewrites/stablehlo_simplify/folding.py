@@ -11,6 +11,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
 from mlirhlo.dialects.hlo.table import OPCODES, Opcode
+from mlirhlo.dialects.stablehlo.elements import dtype_of
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
     ANY_OP,
     CONSTANT,
@@ -19,6 +21,10 @@ from mlirhlo.rewrites.stablehlo_simplify.driver import (
     simplifies,
     tensor,
 )
+
+with LATE:
+    from mlirhlo.interp import elementwise
+
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,8 +80,6 @@ _OUTSIDE: Mapping[str, Callable[[Any], Any]] = {
 def _own() -> Mapping[str, Callable[..., Any]]:
     import numpy as np
 
-    from mlirhlo.interp.elementwise import maximum, minimum
-
     def away_from_zero(x: Any) -> Any:
         return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
@@ -94,8 +98,8 @@ def _own() -> Mapping[str, Callable[..., Any]]:
     return {
         "divide": trunc_divide,
         "logistic": logistic,
-        "maximum": maximum,
-        "minimum": minimum,
+        "maximum": elementwise.maximum,
+        "minimum": elementwise.minimum,
         "round_nearest_afz": away_from_zero,
         "rsqrt": rsqrt,
     }
@@ -113,8 +117,6 @@ def compute(
 ) -> NDArray[Any] | None:
     """`function` of constants; None where too large. All equal elements are computed once."""
     import numpy as np
-
-    from mlirhlo.dialects.stablehlo.elements import dtype_of
 
     splats = [_is_splat(a) for a in arrays]
     sizes = tuple(type_.get_shape())

@@ -17,7 +17,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.importing import ALONE
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.analysis import stablehlo as _stablehlo
+    from mlirhlo.dialects.hlo import build as _build
+    from mlirhlo.rewrites.stablehlo_to_hlo import convert as _convert
+    from mlirhlo.rewrites.stablehlo_to_hlo import prepare as _prepare
+
 
 __all__ = ["StablehloLegalizeToHloPass", "convert_to_hlo", "is_stablehlo"]
 
@@ -42,15 +49,10 @@ def convert_to_hlo(
     and `mhlo.num_replicas` go to the header (XLA keeps them in the compile options instead).
     Raises `HloError` HLO0420 to HLO0426, and the verifier's for a program that breaks constraints.
     """
-    with ALONE:
-        from mlirhlo.dialects.hlo.build import paused_gc
-        from mlirhlo.rewrites.stablehlo_to_hlo.convert import export
-        from mlirhlo.rewrites.stablehlo_to_hlo.prepare import prepared
-
     try:
-        with paused_gc():
-            return export(
-                prepared(module, simplify=simplify),
+        with _build.paused_gc():
+            return _convert.export(
+                _prepare.prepared(module, simplify=simplify),
                 use_tuple_args=use_tuple_args,
                 return_tuple=return_tuple,
                 with_device_counts=with_device_counts,
@@ -65,11 +67,8 @@ _MISFITS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeEr
 
 def _broken(module: ModuleOp) -> HloError:
     """What the verifier says of a program that ended in one of `_MISFITS`: programs are not verified before."""
-    with ALONE:
-        from mlirhlo.analysis.stablehlo import verify_module
-
     try:
-        problems = verify_module(module)
+        problems = _stablehlo.verify_module(module)
     except _MISFITS:
         problems = []
     if problems:

@@ -11,8 +11,12 @@ from xdsl.ir import Attribute, Operation
 from mlirhlo.dialects.hlo.attributes.annotations import FrontendAttributes, FrontendAttributesAttr
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr, read_sharding
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem, parse_all
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
+
+with LATE:
+    from mlirhlo.formats.proto import sharding_pb2, shardings
 
 
 def spell(value: Attribute) -> str:
@@ -61,15 +65,12 @@ def parse_sharding(text: str, op: Operation) -> Sharding:
 def _from_proto(text: str) -> Sharding:
     from google.protobuf.message import DecodeError
 
-    from mlirhlo.formats.proto.sharding_pb2 import OpSharding
-    from mlirhlo.formats.proto.shardings import decode_sharding
-
-    message = OpSharding()
+    message = sharding_pb2.OpSharding()
     try:
         message.ParseFromString(text.encode("utf-8", "surrogateescape"))
     except (DecodeError, UnicodeEncodeError) as found:
         raise ValueError("neither text nor an OpSharding") from found
-    return decode_sharding(message)
+    return shardings.decode_sharding(message)
 
 
 def read_common(op: Operation, body: Body) -> None:

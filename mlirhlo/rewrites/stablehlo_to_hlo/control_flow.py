@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import attribute, boolean, symbol_name
 from mlirhlo.rewrites.stablehlo_to_hlo.core import (
     Body,
@@ -25,6 +26,9 @@ from mlirhlo.rewrites.stablehlo_to_hlo.core import (
 )
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 from mlirhlo.rewrites.stablehlo_to_hlo.reduction import results_of
+
+with LATE:
+    from mlirhlo.rewrites.stablehlo_to_hlo import annotations as stablehlo_to_hlo_annotations
 
 
 def _tupled(values: Sequence[SSAValue], body: Body) -> SSAValue:
@@ -143,8 +147,6 @@ def call(op: Operation, body: Body) -> Sequence[SSAValue]:
 @lowers("stablehlo.composite")
 def composite(op: Operation, body: Body) -> Sequence[SSAValue]:
     """`call` of the decomposition, marked as a composite with its name, attributes and version."""
-    from mlirhlo.rewrites.stablehlo_to_hlo.annotations import frontend, spell
-
     name = symbol_name(attribute(op, "decomposition"))
     function = body.exporter.functions.get(name)
     if function is None:
@@ -155,11 +157,13 @@ def composite(op: Operation, body: Body) -> Sequence[SSAValue]:
     attributes = attribute(op, "composite_attributes")
     version = attribute(op, "version")
     entries = {
-        "composite.attributes": "{}" if attributes is None else spell(attributes),
+        "composite.attributes": "{}"
+        if attributes is None
+        else stablehlo_to_hlo_annotations.spell(attributes),
         "composite.name": _text(attribute(op, "name")),
         "composite.version": "0" if version is None else str(version.value.data),  # type: ignore[attr-defined]
     }
-    frontend(body, entries)
+    stablehlo_to_hlo_annotations.frontend(body, entries)
     properties: dict[str, Attribute] = {
         "to_apply": calls(computation),
         "is_composite": boolean(True),

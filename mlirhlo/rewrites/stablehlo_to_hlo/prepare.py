@@ -8,10 +8,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from mlirhlo.importing import ALONE
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_refine_shapes import canonicalize_dynamism, refine_shapes
 from mlirhlo.rewrites.stablehlo_refine_shapes.ir import is_static
 from mlirhlo.rewrites.stablehlo_simplify import simplify_program
+
+with LATE:
+    from mlirhlo.rewrites import chlo_expansion, stablehlo_quant_to_math
+    from mlirhlo.rewrites.stablehlo_to_hlo import shardy_ops, wrapped
+
 
 DYNAMIC = frozenset(
     "stablehlo." + name
@@ -47,24 +52,18 @@ def resolve_sizes(module: ModuleOp) -> None:
 
 def prepared(module: ModuleOp, *, simplify: bool = True) -> ModuleOp:
     """A copy of `module` in which every op has an HLO form. Raises `HloError` HLO0423, HLO0425."""
-    with ALONE:
-        from mlirhlo.rewrites.chlo_expansion import expand_chlo
-        from mlirhlo.rewrites.stablehlo_quant_to_math import legalize_quantized
-        from mlirhlo.rewrites.stablehlo_to_hlo.shardy_ops import plain_constants
-        from mlirhlo.rewrites.stablehlo_to_hlo.wrapped import unwrap
-
     copy = module.clone()
     for op, twin in zip(module.walk(), copy.walk(), strict=True):
         source = getattr(op, "text_source", None)
         if source is not None:
             twin.text_source = source  # type: ignore[attr-defined]
-    unwrap(copy)
-    plain_constants(copy)
+    wrapped.unwrap(copy)
+    shardy_ops.plain_constants(copy)
     if any(op.name in DYNAMIC for op in copy.walk()):
         resolve_sizes(copy)
     remove_unused_functions(copy)
-    legalize_quantized(copy)
-    expand_chlo(copy)
+    stablehlo_quant_to_math.legalize_quantized(copy)
+    chlo_expansion.expand_chlo(copy)
     if simplify:
         simplify_program(copy)
     return copy

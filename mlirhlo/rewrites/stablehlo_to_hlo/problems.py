@@ -6,14 +6,16 @@ from xdsl.ir import Operation
 
 from mlirhlo.analysis.stablehlo.places import place_of as place_in_text
 from mlirhlo.diagnostics import Diagnostic, HloError, Place
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.rewrites.stablehlo_to_hlo import locations
 
 
 def place_of(op: Operation) -> Place:
     """Where `op` stands in the text it was read from, else where its location says."""
-    from mlirhlo.rewrites.stablehlo_to_hlo.locations import file_of
-
     if getattr(op, "text_source", None) is None:
-        found = file_of(op.location)
+        found = locations.file_of(op.location)
         if found is not None:
             return Place(*found, what=op.name)
     return place_in_text(op, None, None)

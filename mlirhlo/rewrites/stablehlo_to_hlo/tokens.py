@@ -11,6 +11,7 @@ from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.hlo.attributes.kinds import shape_attribute
 from mlirhlo.dialects.hlo.shapes import TOKEN_SHAPE, ArrayShape, Layout, Shape, TupleShape, array
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     attribute,
     boolean,
@@ -21,6 +22,9 @@ from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
 )
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, lowers, result_shapes
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
+
+with LATE:
+    from mlirhlo.rewrites.stablehlo_to_hlo import annotations as stablehlo_to_hlo_annotations
 
 
 def channel(op: Operation, *, keep_zero: bool = False) -> dict[str, Attribute]:
@@ -115,10 +119,11 @@ def _transfer(op: Operation, body: Body) -> None:
     pairs = attribute(op, "source_target_pairs")
     if pairs is None or flag(op, "is_host_transfer"):
         return
-    from mlirhlo.rewrites.stablehlo_to_hlo.annotations import frontend
 
     flat = numbers_of(pairs)
     if len(flat) % 2:
         raise problem("HLO0426", op, "source_target_pairs is not a list of pairs")
     spelled = ",".join(f"{{{a},{b}}}" for a, b in zip(flat[::2], flat[1::2], strict=True))
-    frontend(body, {"_xla_send_recv_source_target_pairs": "{" + spelled + "}"})
+    stablehlo_to_hlo_annotations.frontend(
+        body, {"_xla_send_recv_source_target_pairs": "{" + spelled + "}"}
+    )

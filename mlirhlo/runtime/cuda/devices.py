@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import error
 from mlirhlo.formats import read_file
+from mlirhlo.importing import LATE
 from mlirhlo.lowering.gpu.devices import DEFAULT, GpuDevice, device, read_device
+
+with LATE:
+    from mlirhlo.runtime.cuda import real
+
 
 if TYPE_CHECKING:
     from mlirhlo.debug.options import Flags
@@ -36,9 +41,7 @@ def real_driver(gpu: str) -> CudaDriver | None:
 
 @functools.lru_cache(maxsize=1024)
 def _driver(ordinal: int) -> CudaDriver:
-    from mlirhlo.runtime.cuda.real import CudaDriver
-
-    return CudaDriver(ordinal)
+    return real.CudaDriver(ordinal)
 
 
 def device_of(gpu: str, flags: Flags) -> GpuDevice:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlirhlo.debug.fuzz.generators.choices import Choices, type_of
+from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.table import OPCODES, Calls, Opcode
 
 COMMON = ("f32", "s32", "bf16", "u8", "pred", "f64", "c64", "s64", "f16")
@@ -112,8 +113,6 @@ def sizes(name: str, shape: Sequence[int]) -> str:
 
 
 def name_of(array: np.ndarray) -> str:
-    from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-
     return next(r.name for r in PRIMITIVE_TYPES.values() if r.is_array and r.dtype == array.dtype)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import mlirhlo
 from mlirhlo.integrations.jax.pjrt.objects import make
 
 PLATFORMS = ("mlirhlo", "mlirhlo_interpreter")
@@ -45,8 +46,6 @@ class Client:
     @cached_property
     def version(self) -> str:
         """What `client.platform_version` says."""
-        import mlirhlo
-
         return f"mlirhlo {mlirhlo.__version__}"
 
     @cached_property

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import mlirhlo
 from mlirhlo.debug.dump import flags_for
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.proto.compile_options_pb2 import CompileOptionsProto
@@ -75,8 +76,6 @@ def hlo_of(program: bytes) -> bytes:
 
 def load(client: Client, source: bytes, options: bytes) -> int:
     """Compiles an HloModuleProto; the handle."""
-    import mlirhlo
-
     collect_garbage()
     asked = CompileOptionsProto.FromString(options)
     build = asked.executable_build_options

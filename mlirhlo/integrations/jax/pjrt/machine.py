@@ -19,6 +19,8 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.integrations.jax.pjrt import code
 from mlirhlo.integrations.jax.pjrt.interface import ELEMENT_TYPES, Code, all_arguments, structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
+from mlirhlo.runtime.call_layout import STOPPED
+from mlirhlo.runtime.device_threads_ir import ENDED
 
 Array = np.ndarray[Any, Any]
 
@@ -161,8 +163,6 @@ def machine() -> Machine:
 
 def _failed(args: int, status: int) -> int:
     from mlirhlo.integrations.jax.pjrt.programs import program_at
-    from mlirhlo.runtime.call_layout import STOPPED
-    from mlirhlo.runtime.device_threads_ir import ENDED
 
     if status == STOPPED:
         return error_handle(KeyboardInterrupt("interrupted"))

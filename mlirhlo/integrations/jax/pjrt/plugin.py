@@ -11,7 +11,12 @@ import ctypes as c
 from functools import partial
 from typing import Any
 
+from mlirhlo.importing import LATE
 from mlirhlo.integrations.jax.pjrt.client import PLATFORMS
+
+with LATE:
+    from mlirhlo.debug import options as debug_options
+    from mlirhlo.integrations.jax.pjrt import functions
 
 
 def initialize() -> None:
@@ -38,22 +43,17 @@ def _is_also_the_cpu(backend: Any) -> None:
 
 def _capsule() -> Any:
     """The interface in the form that jaxlib takes."""
-    from mlirhlo.integrations.jax.pjrt.functions import interface
-
     new = c.pythonapi.PyCapsule_New
     new.restype, new.argtypes = c.py_object, [c.c_void_p, c.c_char_p, c.c_void_p]
-    return new(c.addressof(interface()), b"pjrt_c_api", None)
+    return new(c.addressof(functions.interface()), b"pjrt_c_api", None)
 
 
 def _options(interpreted: bool) -> dict[str, int | bool]:
     """The client's options: as many devices as JAX or XLA's flag says that the CPU has."""
     from jax._src import xla_bridge
 
-    from mlirhlo.debug.options import process_flags
-    from mlirhlo.integrations.jax.pjrt.functions import DEVICES_OPTION, INTERPRETER_OPTION
-
     count = xla_bridge.num_cpu_devices.value
     if count < 1:
-        given = process_flags().given.get("xla_force_host_platform_device_count", 1)
+        given = debug_options.process_flags().given.get("xla_force_host_platform_device_count", 1)
         count = int(str(given))
-    return {DEVICES_OPTION: max(count, 1), INTERPRETER_OPTION: interpreted}
+    return {functions.DEVICES_OPTION: max(count, 1), functions.INTERPRETER_OPTION: interpreted}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+import mlirhlo
 from mlirhlo.analysis.cost import analyse
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
@@ -167,8 +168,6 @@ class Program:
 
     def optimized(self) -> ModuleOp:
         """The module after all passes."""
-        import mlirhlo
-
         module = mlirhlo.load(self.module, "pb").op
         return module if self.client.interpreted else optimize(module, ())
 

@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32, i32
 
 from mlirhlo.dialects.tpu.attributes import PackFormatAttr
+from mlirhlo.importing import LATE
 from mlirhlo.mosaic.attributes import attribute_of, name_of
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector
 from mlirhlo.mosaic.pipeline.faults import cannot
@@ -32,6 +33,10 @@ from mlirhlo.mosaic.pipeline.registers.state import (
     typed,
 )
 from mlirhlo.mosaic.target.tiling import shape_in
+
+with LATE:
+    from mlirhlo.mosaic.pipeline.registers import state as registers_state
+
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,10 +140,9 @@ def widened(state: Registers, register: SSAValue, part: int, *, signed: bool = T
     wide = f32 if is_float(register.type) else i32
     if str(element_of(register.type)) == "i1":
         packing = shape_in(register.type)[2]
-        from mlirhlo.mosaic.pipeline.registers.state import integer_type
 
         register = state.emit(
-            "arith.extui", (register,), typed(integer_type(32 // packing), packing)
+            "arith.extui", (register,), typed(registers_state.integer_type(32 // packing), packing)
         )
         signed = False
     attributes: dict[str, Attribute] = {

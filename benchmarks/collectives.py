@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.runtime.launcher import launched, own_rank
+from mlirhlo.runtime.launcher import launched, own_rank, owners_of
 
 DEVICES = 2
 SIZES = ((8, "f32", 2000), (64 << 10, "f32", 500), (16 << 20, "f32", 1), (16 << 20, "bf16", 1))
@@ -75,7 +75,7 @@ def ours(text: str, values: np.ndarray[Any, Any]) -> Callable[[], None]:
     if launched() == 1:
         return lambda: (compiled.on_devices([values]), None)[1]
     machine = Machine(1, DEVICES)
-    return lambda: (compiled.executable.run_rank(machine, [values]), None)[1]
+    return lambda: (compiled.executable.run_ranks(machine, [[values]], owners_of(DEVICES)), None)[1]
 
 
 def xla(

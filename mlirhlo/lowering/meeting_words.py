@@ -18,13 +18,18 @@ ENDED = 0
 HEAD = 8
 """Words in front of the records."""
 
-COUNT, POSITION, TABLE, MEETING, ROUND, SOURCE, TARGETS, ROUTES = range(8)
+COUNT, POSITION, TABLE, MEETING, ROUND, SOURCE, TARGETS, ROUTES, COPIES = range(9)
 """Of a record: the devices of the group, 0 where this device is in none; its position among them; the address of the
 published pointers, those of a buffer side by side; that of the counters; that of this device's number of rounds
 there; the position of the device whose operands it gets, or -1; how many published pointers of a result this device
-writes to; what it exchanges with devices of other processes (`runtime/mpi_ir.py`), 0 where all are in this one."""
-RECORD = 8
+writes to; what it exchanges with devices of other processes (`runtime/mpi_ir.py`), 0 where all are in this one; the
+address of what it copies for the others (`runtime/copies.py`), 0 where they read its operands themselves."""
+RECORD = 9
 """Words of a record."""
+
+COPY_HEAD, COPY_ROW = 3, 3
+"""Words of what is copied: the number of operands, and the tables of rounds of even and odd number; then of each
+operand its bytes and the slots of these rounds."""
 
 PUBLISH, ARRIVE, LEAVE = (f"mlirhlo_collective_{n}" for n in ("publish", "arrive", "leave"))
 """Functions outside: `publish(context, record, pointers, count)` says where this device's buffers are; `arrive` waits

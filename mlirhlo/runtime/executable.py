@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-import numpy as np
-from numpy.lib.array_utils import byte_bounds
-
-from mlirhlo.diagnostics import HloError, error, wrong_type
-from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TokenShape, TupleShape
+from mlirhlo.diagnostics import wrong_type
+from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.importing import LATE
-from mlirhlo.interp.registry import TOKEN, Value
-from mlirhlo.interp.values import describe, for_user, unflatten, value_from
+from mlirhlo.interp.registry import Value
 from mlirhlo.lowering.memory_order import physical_order
-from mlirhlo.lowering.plan.steps import (
-    Buffer,
-    Held,
-    Tree,
-)
-from mlirhlo.lowering.plan.steps import held as held_leaves
-from mlirhlo.runtime.calls import Runner, Signature, logical, new_array
+from mlirhlo.runtime.arguments import Converting, GeneralCall, Runs, as_in_memory
+from mlirhlo.runtime.calls import Runner, Signature
 from mlirhlo.runtime.jit import Library
-from mlirhlo.runtime.launcher import launched
+from mlirhlo.runtime.launcher import own_rank, owners_of
 
 with LATE:
     from mlirhlo.runtime import callbacks as runtime_callbacks
     from mlirhlo.runtime import checked as runtime_checked
-    from mlirhlo.runtime import device_threads, mpi
+    from mlirhlo.runtime import device_threads, rank_worlds
 
 
 if TYPE_CHECKING:
@@ -38,11 +28,7 @@ if TYPE_CHECKING:
     from mlirhlo.runtime.callbacks import Callbacks
     from mlirhlo.runtime.checked import CheckedRunner
     from mlirhlo.runtime.device_threads import Worlds
-    from mlirhlo.runtime.mpi import RankWorld
-
-Place = TypeVar("Place", Buffer, Held)
-
-Array = np.ndarray[Any, Any]
+    from mlirhlo.runtime.rank_worlds import RankWorld
 
 Watcher: TypeAlias = "Callable[[Sequence[object]], Callable[[object], None]]"
 """Takes the arguments of a run; returns what takes its result."""
@@ -66,14 +52,6 @@ _CALL = ("__call__",)
 """A name of its own, since type checkers take the names of slots for plain attributes."""
 
 
-class Runs(Protocol):
-    """Runs a plan on arrays as they lie in memory."""
-
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """`outputs`, undefined before, gets the leaves of the result."""
-        ...
-
-
 class Executable:
     """Code of a module, callable from any thread."""
 
@@ -91,16 +69,16 @@ class Executable:
         self._start(plan, runner, _callbacks(plan) if plan.sites else None)
         exact = plain.fast(self._slow.call) if _is_plain(plan) and checks is None else None
         if exact is not None:
-            converting = _Converting(plan, exact, self._slow.call)
+            converting = Converting(plan, exact, self._slow.call)
             object.__setattr__(self, "__call__", plain.fast(converting.call))
 
     def _start(self, plan: Plan, runner: Runs, callbacks: Callbacks | None) -> None:
         """Makes calls run by `runner`."""
         self._plan = plan
-        self._slow = _Slow(plan, runner, callbacks)
+        self._slow = GeneralCall(plan, runner, callbacks)
         self._watcher: Watcher | None = None
         self._worlds: dict[tuple[int, int], Worlds | None] = {}
-        self._ranks: dict[tuple[int, int], RankWorld] = {}
+        self._ranks: dict[tuple[int, ...], RankWorld] = {}
         object.__setattr__(self, "__call__", self._slow.call)
 
     def __repr__(self) -> str:
@@ -167,12 +145,13 @@ class Executable:
     def run_devices(self, machine: Machine, per_device: Sequence[Sequence[object]]) -> list[Any]:
         """Results on all devices of a machine, by device; one list of arguments stands for all. Errors as of a call.
 
-        Ranks of MPI run a device each, and every rank gets the results of all."""
-        device_threads, mpi = _several()
-        if machine.device_count > 1 and machine.device_count == launched():
-            ranks = mpi.ranks()
-            number = ranks.rank if len(per_device) > 1 else 0
-            return cast("list[Any]", ranks.gather(self.run_rank(machine, per_device[number])))
+        Ranks of MPI run as many devices each, where their number divides that of devices, and every rank gets the
+        results of all."""
+        owners = owners_of(machine.device_count)
+        if owners:
+            own = [d for d, rank in enumerate(owners) if rank == own_rank()]
+            tiles = [per_device[d if len(per_device) > 1 else 0] for d in own]
+            return self._gathered(self.run_ranks(machine, tiles, owners))
         descriptor = self.descriptor
         if descriptor is None or not device_threads.are_there():
             return machine.run_devices(
@@ -191,23 +170,31 @@ class Executable:
         device_threads.run_devices(descriptor, self._worlds[sizes], inputs, outputs)
         return [slow.result(made) for made in outputs]
 
-    def run_rank(self, machine: Machine, arguments: Sequence[object]) -> Any:
-        """The result on this rank of MPI, one device of a machine. Errors as of a call, and HLO0878."""
-        _, mpi = _several()
-        sizes, slow, sites = (machine.replicas, machine.partitions), self._slow, self._plan.sites
-        ranks = mpi.ranks()
-        inputs, outputs = as_in_memory(slow.given(arguments)), slow.outputs()
+    def run_ranks(
+        self, machine: Machine, own: Sequence[Sequence[object]], owners: Sequence[int]
+    ) -> list[Any]:
+        """Results on the devices of a machine that this rank of MPI runs, of the arguments of each.
+
+        `owners`: by device, the rank that runs it. Errors as of a call, and HLO0878."""
+        slow, runner = self._slow, self._slow.runner
+        inputs = [as_in_memory(slow.given(arguments)) for arguments in own]
+        outputs = [slow.outputs() for _ in own]
+        key, sites = (machine.replicas, machine.partitions, *owners), self._plan.sites
+        ranks = rank_worlds.ranks()
         with ranks.lock:
             if not sites:
-                slow.runner.run(inputs, outputs)
-                return slow.result(outputs)
-            world = self._ranks.get(sizes)
-            if world is None:
-                world = self._ranks[sizes] = mpi.world_of(sites, machine)
-            with ranks.watched(world.wait):
-                slow.runner.run([*inputs, world.context(ranks.rank)], outputs)
-            world.check()
-        return slow.result(outputs)
+                for arguments, results in zip(inputs, outputs, strict=True):
+                    runner.run(arguments, results)
+            else:
+                if key not in self._ranks:
+                    self._ranks[key] = rank_worlds.world_of(sites, machine, owners)
+                self._ranks[key].run(runner, inputs, outputs)
+        return [slow.result(made) for made in outputs]
+
+    @staticmethod
+    def _gathered(own: list[Any]) -> list[Any]:
+        """The results of all devices, by device, of those of each rank's."""
+        return [result for results in rank_worlds.ranks().gather(own) for result in results]
 
     @property
     def descriptor(self) -> bytes | None:
@@ -222,7 +209,6 @@ class Executable:
         """Where so many devices meet in runs without Python; None where they never do."""
         if not self._plan.sites:
             return None
-        device_threads, _ = _several()
         return cast("Worlds", device_threads.Worlds(self._plan.sites, replicas, partitions))
 
     @property
@@ -283,11 +269,6 @@ class Executable:
 # The interpreter, and what checks are made of, are imported by those who need them alone.
 
 
-def _several() -> tuple[ModuleType, ModuleType]:
-    """What runs several devices: threads of this process, ranks of MPI."""
-    return device_threads, mpi
-
-
 def _callbacks(plan: Plan) -> Callbacks:
     return runtime_callbacks.Callbacks(plan)
 
@@ -315,242 +296,3 @@ def _signature(plan: Plan) -> Signature:
         plan.arena_size,
         plan.is_long,
     )
-
-
-_PLAIN = frozenset({bool, int, float, complex, list})
-"""Types of Python whose values NumPy makes arrays of any type of."""
-
-
-_IN_F32 = 3e38
-"""Numbers below are rounded to f32 without a warning."""
-
-
-class _Converting:
-    """The call that makes arrays of numbers and lists, and leaves all that are arrays as they are."""
-
-    __slots__ = ("exact", "parameters", "slow")
-
-    def __init__(self, plan: Plan, exact: Callable[..., Any], slow: Callable[..., Any]) -> None:
-        """`exact` runs on arrays that fit; `slow` takes anything, and explains."""
-        self.exact, self.slow = exact, slow
-        self.parameters = [(np.dtype(b.shape.element_type.dtype), b.shape) for b in plan.parameters]
-
-    def call(self, *arguments: object, out: object = None) -> Any:
-        """As a call of `Executable`."""
-        if len(arguments) != len(self.parameters):
-            return self.slow(*arguments, out=out)
-        arrays = list(arguments)
-        is_converted = False
-        for number, argument in enumerate(arguments):
-            kind = type(argument)
-            if kind is np.ndarray:
-                continue
-            dtype, shape = self.parameters[number]
-            array: Any
-            if kind in _PLAIN:
-                try:
-                    array = np.asarray(cast(Any, argument), dtype)
-                except (TypeError, ValueError, OverflowError):
-                    return self.slow(*arguments, out=out)
-            elif isinstance(argument, np.float64) and dtype.char == "f" and abs(argument) < _IN_F32:
-                array = np.asarray(
-                    float(argument), dtype
-                )  # rounded as `astype` does, which is slower
-            elif isinstance(argument, np.generic):
-                array = np.asarray(cast(Any, argument))
-                if array.dtype != dtype:
-                    array = value_from(cast(Any, argument), shape, f"parameter {number}")
-            else:
-                return self.slow(*arguments, out=out)
-            arrays[number] = array
-            is_converted = True
-        if not is_converted:
-            return self.slow(*arguments, out=out)
-        return self.exact(*arrays) if out is None else self.exact(*arrays, out=out)
-
-
-class _Slow:
-    """The call that converts, checks and explains."""
-
-    __slots__ = ("callbacks", "plan", "runner")
-
-    def __init__(self, plan: Plan, runner: Runs, callbacks: Callbacks | None) -> None:
-        self.plan = plan
-        self.runner = runner
-        self.callbacks = callbacks
-
-    def call(self, *arguments: object, out: object = None) -> Any:
-        """As a call of `Executable`."""
-        if self.callbacks is None:
-            return self.run(arguments, out)
-        machine = self.callbacks.machine()
-        if machine.must_run_all(self.callbacks.module):
-            # Others would be missed where devices meet: all run, on the same arguments.
-            results = machine.run_devices(lambda r, p: self.run(arguments, None, machine, r, p))
-            first = results[0]
-            return first if out is None else self._written(list(_parts(first)), out)
-        return self.run(arguments, out, machine)
-
-    def run(
-        self,
-        arguments: Sequence[object],
-        out: object,
-        machine: Machine | None = None,
-        replica: int = 0,
-        partition: int = 0,
-    ) -> Any:
-        """A run on one device; `machine` is needed where there are callbacks."""
-        given = self.given(arguments)
-        inputs = as_in_memory(given)
-        if out is not None:
-            self._targets(out)
-        outputs = self.outputs()
-        held: list[Value] = []
-        if self.callbacks is None:
-            self.runner.run(inputs, outputs)
-        else:
-            machine = machine or self.callbacks.machine()
-            with self.callbacks.start(machine, replica, partition) as running:
-                held = running.held
-                for value, place in _pairs(given, Held):
-                    held[place.slot] = value
-                self.runner.run([*inputs, *running.contexts], outputs)
-        if out is not None:
-            return self._written(self._logical(outputs), out)
-        return self.result(outputs, held)
-
-    def given(self, arguments: Sequence[object]) -> list[tuple[Value, Tree]]:
-        """Values of the parameters, and where they go. Raises `HloError` HLO0303."""
-        return list(zip(self._values(arguments), self.plan.parameter_trees, strict=True))
-
-    def outputs(self) -> list[Array]:
-        """Arrays for the leaves of the result, undefined, as they lie in memory."""
-        arrays: list[Array] = []
-        for buffer in self.plan.results:
-            sizes = [buffer.shape.dimensions[d] for d in physical_order(buffer.shape)]
-            arrays.append(new_array(sizes, np.dtype(buffer.shape.element_type.dtype)))
-        return arrays
-
-    def result(self, outputs: Sequence[Array], held: Sequence[Value] = ()) -> Any:
-        """The value of the result, of what a run has written."""
-        plan = self.plan
-        return _result(plan.result_tree, plan.result_shape, iter(self._logical(outputs)), held)
-
-    def _logical(self, outputs: Sequence[Array]) -> list[Array]:
-        return [logical(o, b.shape) for o, b in zip(outputs, self.plan.results, strict=True)]
-
-    def _written(self, results: Sequence[Any], out: object) -> Any:
-        for target, result in zip(self._targets(out), results, strict=True):
-            target[...] = result
-        return out
-
-    def _values(self, arguments: Sequence[object]) -> list[Value]:
-        """Values of the parameters. Raises `HloError` HLO0303."""
-        shapes = self.plan.shapes
-        flat = [leaf for s in shapes for leaf in _array_leaves(s)]
-        if len(arguments) == len(shapes):
-            return [
-                value_from(a, s, f"parameter {n}")
-                for n, (a, s) in enumerate(zip(arguments, shapes, strict=True))
-            ]
-        if len(arguments) == len(flat):
-            values = [
-                value_from(a, s, f"parameter leaf {n}")
-                for n, (a, s) in enumerate(zip(arguments, flat, strict=True))
-            ]
-            leaves = iter(values)
-            return [unflatten(leaves, shape) for shape in shapes]
-        raise error("HLO0303", f"expects {len(shapes)} arguments, got {len(arguments)}")
-
-    def _targets(self, out: object) -> list[Array]:
-        """Arrays that results go to. Raises `HloError` HLO0303."""
-        found = list(_parts(out))
-        results = self.plan.results
-        if any(True for _ in held_leaves(self.plan.result_tree)):
-            raise error("HLO0303", "out: a result of dynamic size is not written to an array")
-        if len(found) != len(results):
-            raise error("HLO0303", f"out: expects {len(results)} arrays, got {len(found)}")
-        for number, (given, buffer) in enumerate(zip(found, results, strict=True)):
-            if problem := _misfit(given, buffer.shape):
-                raise _unfit(number, buffer.shape, problem)
-        arrays = cast("list[Array]", found)
-        if (pair := _overlapping(arrays)) is not None:
-            raise error("HLO0303", f"out {pair[1]}: its memory is also that of out {pair[0]}")
-        return arrays
-
-
-def as_in_memory(given: Sequence[tuple[Value, Tree]]) -> list[Array]:
-    """The arrays of parameters in the order of memory."""
-    return [
-        np.ascontiguousarray(array.transpose(physical_order(buffer.shape)))
-        for array, buffer in _pairs(given, Buffer)
-    ]
-
-
-def _misfit(given: object, shape: ArrayShape) -> str | None:
-    """What is wrong with an array to write to."""
-    if not isinstance(given, np.ndarray):
-        return f"a {type(given).__name__}"
-    array = cast(Array, given)
-    if array.dtype != shape.element_type.dtype or array.shape != shape.dimensions:
-        return describe(array)
-    if not array.flags.writeable:
-        return "an array that must not be written"
-    if any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
-        return "an array whose elements are in one place"
-    return None
-
-
-def _overlapping(arrays: Sequence[Array]) -> tuple[int, int] | None:
-    """Numbers of two arrays that have elements in common."""
-    reached: list[tuple[int, int]] = []
-    bounds = [byte_bounds(array) for array in arrays]
-    for number in sorted(range(len(arrays)), key=bounds.__getitem__):
-        start, end = bounds[number]
-        reached = [(limit, other) for limit, other in reached if limit > start]
-        for _, other in reached:
-            if np.shares_memory(arrays[number], arrays[other]):
-                return min(number, other), max(number, other)
-        reached.append((end, number))
-    return None
-
-
-def _unfit(number: int, shape: ArrayShape, problem: str) -> HloError:
-    wanted = shape.to_string(layout=False)
-    return error("HLO0303", f"out {number}: expects an array for {wanted}, got {problem}")
-
-
-def _pairs(given: Iterable[tuple[Value, Tree]], kind: type[Place]) -> Iterator[tuple[Any, Place]]:
-    """Values beside where they go, as far as that is a buffer, or held in Python."""
-    for value, tree in given:
-        if isinstance(tree, kind):
-            yield value, tree
-        elif isinstance(tree, tuple) and tree:
-            parts = cast("tuple[Value, ...]", value)
-            yield from _pairs(zip(parts, tree, strict=True), kind)
-
-
-def _result(tree: Tree, shape: Shape, arrays: Iterator[Array], held: Sequence[Value]) -> Any:
-    """The value of a result: arrays, and what Python holds."""
-    if isinstance(tree, Buffer):
-        return next(arrays)
-    if isinstance(tree, Held):
-        return for_user(held[tree.slot])
-    if not isinstance(shape, TupleShape):
-        return TOKEN
-    parts = zip(tree, shape.elements, strict=True)
-    return tuple(_result(part, s, arrays, held) for part, s in parts)
-
-
-def _parts(out: object) -> Iterator[object]:
-    if isinstance(out, (tuple, list)):
-        for part in cast("Sequence[object]", out):
-            yield from _parts(part)
-    elif out is not TOKEN:
-        yield out
-
-
-def _array_leaves(shape: Shape) -> list[Shape]:
-    if isinstance(shape, TupleShape):
-        return [leaf for s in shape.elements for leaf in _array_leaves(s)]
-    return [] if isinstance(shape, TokenShape) else [shape]

@@ -16,3 +16,11 @@ def launched() -> int:
 def own_rank() -> int:
     """The number of this rank."""
     return max(int(os.environ.get(rank, "0")) for rank, _ in _NAMES)
+
+
+def owners_of(devices: int) -> list[int]:
+    """By device of a machine, the rank that runs it, as many each; none where this process runs them all."""
+    ranks = launched()
+    if ranks == 1 or devices % ranks:
+        return []
+    return [device * ranks // devices for device in range(devices)]

@@ -24,7 +24,8 @@ ENDED, SPINS = words.ENDED, 1
 ARRIVED, LEFT, SLEEPERS, POINTERS = 0, 64, 128, 192
 """Bytes from a meeting to its counters, and to the published pointers."""
 
-_WAIT, _WAKE = 128, 129
+_WAIT, _WAKE, _PRIVATE = 0, 1, 128
+"""Of the futex's system call, and its flag for threads of one process."""
 _YIELDS = 20
 """How often a device yields its processor before it sleeps."""
 _SLEEP_NS = 10_000_000
@@ -33,23 +34,25 @@ _PATIENCE = 100
 _EVERY_SLEEPER = (1 << 31) - 1
 
 
-def assembly(futex: int, pause: str) -> str:
+def assembly(futex: int, pause: str, is_private: bool = True) -> str:
     """LLVM assembly of `module`."""
-    return print_llvm(module(futex, pause))
+    return print_llvm(module(futex, pause, is_private=is_private))
 
 
-def module(futex: int, pause: str) -> ModuleOp:
+def module(futex: int, pause: str, *, is_private: bool = True) -> ModuleOp:
     """`publish`, `arrive` and `leave`, in the llvm dialect.
 
     `futex`: number of the system call, or 0 for none: then a device yields the processor instead of sleeping.
-    `pause`: intrinsic that a spin loop executes, or nothing.
+    `pause`: intrinsic that a spin loop executes, or nothing. `is_private`: whether all devices are in one process.
     """
+    flag = _PRIVATE if is_private else 0
     m = LlvmBuilder()
     m.external("syscall", [i64], i64, is_variadic=True)
     m.external("sched_yield", [], i32)
+    m.external("memcpy", [POINTER, POINTER, i64], POINTER)
     m.variable("nap", array_of(2, i64), [0, _SLEEP_NS], is_constant=True)
-    _count(m, futex)
-    _await(m, futex, pause)
+    _count(m, futex, _WAKE | flag)
+    _await(m, futex, _WAIT | flag, pause)
     _wait_for_group(m)
     _publish(m)
     _arrive(m)
@@ -57,7 +60,7 @@ def module(futex: int, pause: str) -> ModuleOp:
     return m.module()
 
 
-def _count(m: LlvmBuilder, futex: int) -> None:
+def _count(m: LlvmBuilder, futex: int, wake: int) -> None:
     """`count(meeting, counter)`: adds one to a counter and wakes the devices that sleep."""
     f = m.function("count", [POINTER, POINTER])
     meeting, counter = f.arguments
@@ -66,7 +69,7 @@ def _count(m: LlvmBuilder, futex: int) -> None:
     if futex:
         with f.if_(asleep.cmp("ne", 0)):
             sleepers = f.value(_EVERY_SLEEPER, i32)
-            f.call("syscall", futex, counter, f.value(_WAKE, i32), sleepers, *_rest(f, f.null))
+            f.call("syscall", futex, counter, f.value(wake, i32), sleepers, *_rest(f, f.null))
     f.ret()
 
 
@@ -75,7 +78,7 @@ def _rest(f: LlvmFunction, time: Value) -> Sequence[Value]:
     return time, f.null, f.value(0, i32)
 
 
-def _await(m: LlvmBuilder, futex: int, pause: str) -> None:
+def _await(m: LlvmBuilder, futex: int, wait: int, pause: str) -> None:
     """`await(context, meeting, counter, goal, patience)`: waits until a counter has reached a number.
 
     Returns 0, or 1 where the world ends first, and patience after it.
@@ -111,7 +114,7 @@ def _await(m: LlvmBuilder, futex: int, pause: str) -> None:
             f.ret(1)
         if futex:
             rest = _rest(f, f.address("nap"))
-            f.call("syscall", futex, counter, f.value(_WAIT, i32), seen, *rest)
+            f.call("syscall", futex, counter, f.value(wait, i32), seen, *rest)
         else:
             f.call("sched_yield")
         sleepers.update("sub", f.value(1, i32), "seq_cst")
@@ -121,19 +124,32 @@ def _await(m: LlvmBuilder, futex: int, pause: str) -> None:
 
 
 def _publish(m: LlvmBuilder) -> None:
-    """Writes a device's pointers to the table of its group, starts its next round, and counts its arrival."""
+    """Starts a device's next round: writes its pointers to its group's table, or copies, and counts its arrival."""
     f = m.function(words.PUBLISH, [POINTER, POINTER, POINTER, i64], is_public=True)
     _, record, pointers, count = f.arguments
     size = record.item(i64, words.COUNT)
     with f.unless(size.cmp("eq", 0)):
-        table = record.item(POINTER, words.TABLE).at(POINTER, record.item(i64, words.POSITION))
-        with f.count(count) as k:
-            table.at(POINTER, k * size).store(pointers.item(POINTER, k))
         round_ = record.item(POINTER, words.ROUND)
-        round_.store(round_.load(i64) + 1)
+        number = round_.load(i64) + 1
+        round_.store(number)
+        copies = record.item(POINTER, words.COPIES)
+        with f.if_(copies.cmp("ne", 0)):
+            _copy(f, record, pointers, copies, number & 1)
+        with f.if_(copies.cmp("eq", 0)):
+            table = record.item(POINTER, words.TABLE).at(POINTER, record.item(i64, words.POSITION))
+            with f.count(count) as k:
+                table.at(POINTER, k * size).store(pointers.item(POINTER, k))
         meeting = record.item(POINTER, words.MEETING)
         f.call("count", meeting, meeting.at(i8, ARRIVED))
     f.ret()
+
+
+def _copy(f: LlvmFunction, record: Value, pointers: Value, copies: Value, parity: Value) -> None:
+    """Copies operands to the slots of a round, and takes its table."""
+    record.at(POINTER, words.TABLE).store(copies.item(POINTER, parity + 1))
+    with f.count(copies.item(i64, 0)) as k:
+        row = copies.at(i64, k * words.COPY_ROW + words.COPY_HEAD)
+        f.call("memcpy", row.item(POINTER, parity + 1), pointers.item(POINTER, k), row.item(i64, 0))
 
 
 def _arrive(m: LlvmBuilder) -> None:
@@ -143,13 +159,15 @@ def _arrive(m: LlvmBuilder) -> None:
 
 
 def _leave(m: LlvmBuilder) -> None:
-    """Counts a device that has moved its data, and waits for its whole group, which reads its memory until then."""
+    """Counts a device that has moved its data, and waits for its whole group if that reads its memory until then."""
     f = m.function(words.LEAVE, [POINTER, POINTER], i8, is_public=True)
     context, record = f.arguments
     with f.if_(record.item(i64, words.COUNT).cmp("ule", 1)):
         f.ret(0)
     meeting = record.item(POINTER, words.MEETING)
     f.call("count", meeting, meeting.at(i8, LEFT))
+    with f.if_(record.item(i64, words.COPIES).cmp("ne", 0)):
+        f.ret(0)
     f.ret(f.call("wait_for_group", context, record, LEFT, _PATIENCE))
 
 

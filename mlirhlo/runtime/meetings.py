@@ -27,6 +27,7 @@ from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering import meeting_words as words
 from mlirhlo.runtime import meeting_ir
 from mlirhlo.runtime.cache import builder_code
+from mlirhlo.runtime.copies import copies_of
 from mlirhlo.runtime.jit import Library, lock_for_forks
 from mlirhlo.runtime.threads import FUTEX
 
@@ -91,7 +92,7 @@ class World:
             [self._seat(site, *machine.place(device)) for site in sites]
             for device in range(machine.device_count)
         ]
-        self._lay_out(len(sites))
+        self._lay_out(seats)
         self._fill(seats)
         self._since: dict[int, float] = {}
         self._told: set[int] = set()
@@ -129,12 +130,20 @@ class World:
         group.buffers = max(group.buffers, buffers)
         return Seat(key, members.index(device), at)
 
-    def _lay_out(self, sites: int) -> None:
+    def _lay_out(self, seats: Sequence[Sequence[Seat]]) -> None:
         end = _LINE_WORDS
         self._contexts = list[int]()
         for _ in range(self.machine.device_count):
             self._contexts.append(end)
-            end += words.HEAD + words.RECORD * sites
+            end += words.HEAD + words.RECORD * len(self.sites)
+        named = [{each[site].group: 0 for each in seats} for site in range(len(self.sites))]
+        groups = [
+            {key: len(self._groups[key].members) for key in keys if key is not None}
+            for keys in named
+        ]
+        end = -(-end // _LINE_WORDS) * _LINE_WORDS
+        self._copies = copies_of(self.sites, groups, end)
+        end = max((copies.end for copies in self._copies.values()), default=end)
         for group in self._groups.values():
             group.offset = end
             size = len(group.members) * group.buffers + meeting_ir.POINTERS // words.WORD
@@ -142,12 +151,16 @@ class World:
             for member in group.members:
                 group.rounds[member] = end
                 end += _LINE_WORDS
-        raw = np.zeros(end + _LINE_WORDS, np.int64)
-        skip = -raw.ctypes.data % 64 // words.WORD
-        self.memory = raw[skip : skip + end]
+        self.memory = self._allocate(end)
         self._start = self.memory.ctypes.data
         # Words of a run, zero before it.
         self._first = min((g.offset for g in self._groups.values()), default=end)
+
+    def _allocate(self, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """So many words of zeros, on lines of their own."""
+        raw = np.zeros(count + _LINE_WORDS, np.int64)
+        skip = -raw.ctypes.data % 64 // words.WORD
+        return raw[skip : skip + count]
 
     def _address(self, word: int) -> int:
         return self._start + words.WORD * word
@@ -155,6 +168,7 @@ class World:
     def _fill(self, seats: Sequence[Sequence[Seat]]) -> None:
         memory, count = self.memory, self.machine.device_count
         memory[meeting_ir.SPINS] = _SPINS if count <= processors() else 0
+        copies = {key: one.fill(memory, self._address) for key, one in self._copies.items()}
         for device, start in enumerate(self._contexts):
             memory[start + words.WORLD] = self._start
             replica, partition = self.machine.place(device)
@@ -171,6 +185,8 @@ class World:
                 memory[at + words.TABLE] = self._address(table)
                 memory[at + words.MEETING] = self._address(group.offset)
                 memory[at + words.ROUND] = self._address(group.rounds[device])
+                if (number, seat.group) in copies:
+                    memory[at + words.COPIES] = copies[number, seat.group][seat.position]
 
     def context(self, device: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The memory of a device."""
@@ -266,20 +282,20 @@ def processors() -> int:
 _lock = lock_for_forks()
 
 
-@functools.cache
-def _only_library() -> Library:
+@functools.lru_cache(maxsize=2)
+def _only_library(is_private: bool) -> Library:
     number, pause = FUTEX.get(platform.machine(), (0, ""))
     number = number if sys.platform == "linux" else 0
-    code = builder_code("meeting_ir", number, pause)
+    code = builder_code("meeting_ir", number, pause, is_private)
     library = Library([code], [words.PUBLISH, words.ARRIVE, words.LEAVE], system_functions())
     library.keep()
     return library
 
 
 def system_functions() -> dict[str, int]:
-    """Addresses of the system's functions that threads wait by."""
+    """Addresses of the system's functions that meeting takes."""
     process = ctypes.CDLL(None)
-    names = ("syscall", "sched_yield")
+    names = ("syscall", "sched_yield", "memcpy")
     return {n: ctypes.cast(getattr(process, n), ctypes.c_void_p).value or 0 for n in names}
 
 
@@ -295,8 +311,8 @@ def called(text: str) -> list[str]:
     return [n for n in (words.PUBLISH, words.ARRIVE, words.LEAVE) if f"@{n}(" in text]
 
 
-def local_functions() -> dict[str, int]:
-    """Addresses of the functions by which devices of one process meet."""
+def local_functions(*, is_private: bool = True) -> dict[str, int]:
+    """Addresses of the functions by which devices meet in memory: of one process, or that several share."""
     with _lock:
-        library = _only_library()
+        library = _only_library(is_private)
     return {n: library.address(n) for n in (words.PUBLISH, words.ARRIVE, words.LEAVE)}

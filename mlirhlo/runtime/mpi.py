@@ -1,7 +1,7 @@
-"""Ranks of MPI as devices: one rank a device, which runs its own code and exchanges messages with the others.
+"""Ranks of MPI as devices: each runs code of its own for one or more, which meet those of the others.
 
 A process that a launcher started beside others is a rank; MPI itself is loaded when the first module with collectives
-runs. `mpi_ir.py` has the functions that generated code calls; here each collective's messages are laid out. Ranks
+runs. `mpi_ir.py` has the functions that generated code calls, `rank_worlds.py` what they work on. Ranks
 compare their modules before the first run; one that waits for another which has ended, or waits for long, ends all of
 them with an error that names both (HLO0878).
 """
@@ -16,30 +16,21 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-import numpy as np
-
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.lowering import meeting_words as words
-from mlirhlo.lowering.cpu.collective_parts import Part, folded_part, read_part
 from mlirhlo.runtime import meetings, mpi_ir
 from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.jit import Library
 from mlirhlo.runtime.launcher import launched
 
 if TYPE_CHECKING:
-    from mlirhlo.dialects.hlo.ops.base import Instruction
-    from mlirhlo.interp.machine import Machine
     from mlirhlo.lowering.plan.steps import Site
 
-_MOST_BYTES = 1 << 30
-"""Of a message: counts of MPI are 32 bits wide."""
-_MOST_TAG = 32767
 _LOOK_S = 0.25
 _ENDED_S = 1.0
 """How long a rank waits for another that has said that it ends, since what it sent may be under way."""
@@ -49,7 +40,8 @@ Wait: TypeAlias = tuple[str, list[int], float]
 """What a rank waits in, for which ranks, and since how many seconds."""
 
 
-def _listed(ranks: Sequence[int]) -> str:
+def listed(ranks: Sequence[int]) -> str:
+    """`rank 0, rank 2`."""
     return ", ".join(f"rank {rank}" for rank in ranks)
 
 
@@ -78,6 +70,8 @@ class Ranks:
         self.farewells: Any = MPI.COMM_WORLD.Dup()
         self.rank: int = self.world.Get_rank()
         self.count: int = self.world.Get_size()
+        self.most_tag: int = self.world.Get_attr(MPI.TAG_UB)
+        self._groups: dict[tuple[int, ...], Any] = {tuple(range(self.count)): self.world}
         self.lock = threading.Lock()
         """Of the run under way: messages of two would meet."""
         self._wait: Callable[[], Wait | None] = lambda: None
@@ -92,10 +86,13 @@ class Ranks:
         """The functions that generated code calls, with this process's handles."""
         mpi = self.mpi
         process = ctypes.CDLL(mpi.__file__)
+        shared = meetings.local_functions(is_private=False)
         outside = {
             mpi_ir.TEST: _address(process.MPI_Testall),
             **{name: _address(getattr(ctypes.CDLL(None), name)) for name in ("nanosleep", "prctl")},
+            "memcpy": _address(ctypes.CDLL(None).memcpy),
             **{mpi_ir.LOCAL[name]: at for name, at in meetings.local_functions().items()},
+            **{mpi_ir.SHARED[name]: at for name, at in shared.items()},
         }
         names = [*mpi_ir.LOCAL, *mpi_ir.VARIABLES]
         library = Library([builder_code("mpi_ir")], names, outside)
@@ -117,25 +114,35 @@ class Ranks:
         process = ctypes.CDLL(self.mpi.__file__)
         return _address(process.MPI_Irecv), _address(process.MPI_Isend)
 
-    def compare(self, sites: Sequence[Site]) -> None:
-        """Raises `HloError` HLO0878 on every rank where one has another module."""
+    def compare(self, sites: Sequence[Site], members: tuple[int, ...]) -> None:
+        """Raises `HloError` HLO0878 on every one of these ranks where one has another module."""
         op: Any = next(site.op for site in sites if site.op is not None)
         while op.parent_op() is not None:
             op = op.parent_op()
         mine = HloModule(op).name, hashlib.sha256(str(op).encode()).hexdigest()
-        first, *others = self.gather(mine, "to compare modules with")
-        for rank, other in enumerate(others, 1):
+        first, *others = self.gather(mine, "to compare modules with", members)
+        for rank, other in zip(members[1:], others, strict=True):
             if other != first:
                 names = other[0] if other[0] == first[0] else f"{other[0]}, not {first[0]}"
-                problem = f"rank {rank} runs another module than rank 0: {names}"
+                problem = f"rank {rank} runs another module than rank {members[0]}: {names}"
                 raise error("HLO0878", problem)
 
-    def gather(self, value: Any, why: str = "for results of") -> list[Any]:
-        """A value of each rank."""
-        began, peers = time.monotonic(), [n for n in range(self.count) if n != self.rank]
-        what = f"{why} {_listed(peers)}"
+    def gather(
+        self, value: Any, why: str = "for results of", members: tuple[int, ...] = ()
+    ) -> list[Any]:
+        """A value of each of these ranks, of all where there are none."""
+        began, members = time.monotonic(), members or tuple(range(self.count))
+        peers = [n for n in members if n != self.rank]
+        what = f"{why} {listed(peers)}"
         with self.watched(lambda: (what, peers, time.monotonic() - began)):
-            return cast("list[Any]", self.world.allgather(value))
+            return cast("list[Any]", self.group(members).allgather(value))
+
+    def group(self, members: tuple[int, ...]) -> Any:
+        """The communicator of these ranks, which all ask for it."""
+        if members not in self._groups:
+            group = self.world.Get_group().Incl(members)
+            self._groups[members] = self.world.Create_group(group)
+        return self._groups[members]
 
     @contextmanager
     def watched(self, wait: Callable[[], Wait | None]) -> Generator[None]:
@@ -187,107 +194,6 @@ class Ranks:
                 self.fail(f"waits {what} since {since:.0f} s")
 
 
-class RankWorld(meetings.World):
-    """The memory of this rank's device; it knows the groups of all, and has messages of its own."""
-
-    def __init__(self, sites: Sequence[Site], machine: Machine, ranks: Ranks) -> None:
-        """Raises `HloError` as `World`."""
-        self.ranks = ranks
-        self._kept: list[np.ndarray[Any, Any]] = []
-        self._began: tuple[int, float] = 0, 0.0
-        super().__init__(sites, machine)
-
-    def _fill(self, seats: Sequence[Sequence[meetings.Seat]]) -> None:
-        super()._fill(seats)
-        for number, site in enumerate(self.sites):
-            seat = seats[self.ranks.rank][number]
-            if seat.group is not None and site.op is not None:
-                members = self._groups[seat.group].members
-                sources = [seats[member][number].source for member in members]
-                self._route(number, site.op, members, sources)
-
-    def _new(self, values: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        array = np.array(values, np.int64)
-        self._kept.append(array)
-        return array
-
-    def _route(
-        self, number: int, op: Instruction, members: tuple[int, ...], sources: Sequence[int]
-    ) -> None:
-        """Lays out the messages of a collective."""
-        me, operands = members.index(self.ranks.rank), len(op.inputs)
-        table = self._new([0] * (2 * operands * len(members)))
-        own = self._new([0] * (2 * operands + 1))  # the last is the null that staged memory is off
-        receives, sends, later = list[int](), list[int](), list[int]()
-        receive, send = self.ranks.functions
-        for k in range(operands):
-            for at, peer in enumerate(members):
-                if at == me:
-                    continue
-                part = read_part(op, k, sources, me, at)
-                if part is not None:
-                    staged = np.empty(max(part.end - part.start, 1), np.uint8)
-                    self._kept.append(staged)
-                    base = staged.ctypes.data - part.start
-                    table[k * len(members) + at] = base
-                    receives += self._messages(receive, peer, number, 2 * operands, part, base)
-                part = read_part(op, k, sources, at, me)
-                sends += self._messages(send, peer, number, k, part)
-                part = folded_part(op, k, at, len(members))
-                later += self._messages(receive, peer, number, operands + k, part)
-                part = folded_part(op, k, me, len(members))
-                later += self._messages(send, peer, number, operands + k, part)
-        size = words.WORD
-        first = [table.ctypes.data + size * (k * len(members) + me) for k in range(operands)]
-        first += [table.ctypes.data + size * (operands + k) * len(members) for k in range(operands)]
-        counts = [len(m) // mpi_ir.MESSAGE for m in (receives + sends, later)]
-        requests = self._new([0] * (sum(counts) + 1))
-        pointers = [a.ctypes.data for a in (requests, own, self._new(first))]
-        routes = self._new([*counts, *pointers, 0, *receives, *sends, *later])
-        record = self._contexts[self.ranks.rank] + words.HEAD + words.RECORD * number
-        self.memory[record + words.TABLE] = table.ctypes.data
-        self.memory[record + words.TARGETS] = 1
-        self.memory[record + words.ROUTES] = routes.ctypes.data
-
-    @staticmethod
-    def _messages(
-        function: int, peer: int, tag: int, buffer: int, part: Part | None, base: int = 0
-    ) -> Iterator[int]:
-        if part is None:
-            return
-        for start in range(part.start, part.end, _MOST_BYTES):
-            size = min(_MOST_BYTES, part.end - start)
-            yield from (function, peer, tag % _MOST_TAG, size, buffer, base + start)
-
-    def check(self) -> None:
-        """Raises `HloError` HLO0878 where MPI has failed, HLO0354 where operands did not fit."""
-        fault = self.take_fault()
-        if fault is not None:
-            raise fault
-        wait = self.wait()
-        if wait is not None:
-            raise error("HLO0878", f"MPI failed {wait[0]}")
-
-    def wait(self) -> Wait | None:
-        """What this rank waits in; None where it runs."""
-        start = self._contexts[self.ranks.rank]
-        state = int(self.memory[start + words.STATE])
-        if not state:
-            self._began = 0, 0.0
-            return None
-        now = time.monotonic()
-        if self._began[0] != state:
-            self._began = state, now
-        record = start + state // words.WORD
-        op = self.sites[(record - start - words.HEAD) // words.RECORD].op
-        meeting = int(self.memory[record + words.MEETING])
-        group = next(g for g in self._groups.values() if self._address(g.offset) == meeting)
-        peers = [member for member in group.members if member != self.ranks.rank]
-        assert op is not None
-        name = f"in {op.opcode.name} %{op.instruction_name} for {_listed(peers)}"
-        return name, peers, now - self._began[1]
-
-
 @functools.cache
 def ranks() -> Ranks:
     """The ranks of this job. Raises `HloError` HLO0878."""
@@ -301,15 +207,6 @@ def externals(text: str) -> dict[str, int]:
         return meetings.externals(text)
     library = ranks().library
     return {name: library.address(name) for name in names}
-
-
-def world_of(sites: Sequence[Site], machine: Machine) -> RankWorld:
-    """Where this rank's device meets the others, for a module that all of them run. Raises `HloError` HLO0878."""
-    if not all(site.is_native for site in sites):
-        names = sorted({s.op.opcode.name for s in sites if s.op is not None and not s.is_native})
-        raise error("HLO0878", f"runs in Python, and not on several ranks: {', '.join(names)}")
-    ranks().compare(sites)
-    return RankWorld(sites, machine, ranks())
 
 
 def _address(function: Any) -> int:

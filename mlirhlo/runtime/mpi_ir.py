@@ -1,8 +1,12 @@
-"""The code by which devices of several processes meet: what `meeting_ir.py` does in one, with messages of MPI.
+"""The code by which devices of several processes meet: what `meeting_ir.py` does in one.
 
-A device posts receives for the parts of the others' operands that it needs, and sends of its own, when it publishes;
-it waits for them when it arrives. The published pointers are then those of this process's memory, so that the code that
-moves data (`lowering/cpu/collective_code.py`) is the same. What a device folds for the others it sends when it leaves.
+Processes of one machine meet in memory that they share, at the same addresses in all: a device copies its operands
+there when it publishes, and what the others have folded for it out of there when it leaves.
+
+Elsewhere MPI carries messages. A device posts receives for the parts of the others' operands that it needs, and sends
+of its own, when it publishes, and waits for them when it arrives. The published pointers are then those of this
+process's memory, so that the code that moves data (`lowering/cpu/collective_code.py`) is the same. What a device folds
+for the others it sends when it leaves.
 
 MPI is called at addresses, with handles in variables, which the process sets: the code may lie in a cache.
 """
@@ -16,11 +20,19 @@ from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Va
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.runtime import meeting_ir
 
-MESSAGES, LATER, REQUESTS, OWN, SLOTS, STATUS = range(6)
-"""Of the routes of a collective: how many messages there are when it starts, and when it ends; the addresses of the
+IS_SHARED = 0
+"""The first word of the routes of a collective: whether its devices share memory."""
+
+OPERANDS, BUFFERS = 1, 2
+"""Of routes in shared memory: how many operands there are, and buffers with the results; then come the addresses there
+of all buffers, their bytes (0 of what is not copied), and this device's own pointers."""
+SHARED_HEAD = 3
+
+MESSAGES, LATER, REQUESTS, OWN, SLOTS, STATUS = range(1, 7)
+"""Of routes of messages: how many there are when it starts, and when it ends; the addresses of the
 requests, of this device's pointers, and of the list of entries of the table that they are published in; what MPI
 returned."""
-HEAD = 6
+HEAD = 7
 FUNCTION, PEER, TAG, BYTES, BUFFER, OFFSET = range(6)
 """Of a message: `MPI_Isend` or `MPI_Irecv`; the other rank; where the bytes are, as an offset in one of this device's
 buffers."""
@@ -29,6 +41,8 @@ MESSAGE = 6
 VARIABLES = ("mpi_communicator", "mpi_datatype", "mpi_request_bytes", "mpi_ignore")
 LOCAL = {name: f"local_{name}" for name in (words.PUBLISH, words.ARRIVE, words.LEAVE)}
 """The functions of devices that are all in this process."""
+SHARED = {name: f"shared_{name}" for name in LOCAL}
+"""Those of devices in memory that processes share."""
 TEST = "MPI_Testall"
 
 _SPINS = 100
@@ -50,13 +64,17 @@ def module() -> ModuleOp:
     m.external("nanosleep", [POINTER, POINTER], i32)
     m.variable("nap", array_of(2, i64), [0, _SLEEP_NS], is_constant=True)
     m.external(TEST, [i32, POINTER, POINTER, i64], i32)
-    m.external(LOCAL[words.PUBLISH], [POINTER, POINTER, POINTER, i64])
-    for name in (words.ARRIVE, words.LEAVE):
-        m.external(LOCAL[name], [POINTER, POINTER], i8)
+    m.external("memcpy", [POINTER, POINTER, i64], POINTER)
+    for names in (LOCAL, SHARED):
+        m.external(names[words.PUBLISH], [POINTER, POINTER, POINTER, i64])
+        for name in (words.ARRIVE, words.LEAVE):
+            m.external(names[name], [POINTER, POINTER], i8)
     for name in VARIABLES:
         m.variable(name, i64, linkage="external")
     _post(m)
     _finish(m)
+    _publish_shared(m)
+    _leave_shared(m)
     _publish(m)
     _arrive(m)
     _leave(m)
@@ -115,11 +133,50 @@ def _finish(m: LlvmBuilder) -> None:
     f.ret(0)
 
 
-def _unless_local(f: LlvmFunction, name: str) -> Value:
-    """The routes; where there are none, the function of this process's devices does it all."""
+def _lists(routes: Value) -> tuple[Value, Value, Value]:
+    """Of routes in shared memory: addresses there, bytes, and this device's pointers."""
+    start, count = routes.at(i64, SHARED_HEAD), routes.item(i64, BUFFERS)
+    return start, start.at(i64, count), start.at(i64, count * 2)
+
+
+def _publish_shared(m: LlvmBuilder) -> None:
+    """Copies this device's operands to where the others see them."""
+    f = m.function("publish_shared", [POINTER, POINTER, POINTER, i64])
+    context, record, pointers, count = f.arguments
+    routes = record.item(POINTER, words.ROUTES)
+    with f.if_(record.item(i64, words.COPIES).cmp("ne", 0)):
+        f.call(SHARED[words.PUBLISH], *f.arguments)
+        f.ret()
+    shared, sizes, own = _lists(routes)
+    with f.count(count) as k:
+        own.at(POINTER, k).store(pointers.item(POINTER, k))
+    with f.count(routes.item(i64, OPERANDS)) as k:
+        f.call("memcpy", shared.item(POINTER, k), pointers.item(POINTER, k), sizes.item(i64, k))
+    f.call(SHARED[words.PUBLISH], context, record, shared, count)
+    f.ret()
+
+
+def _leave_shared(m: LlvmBuilder) -> None:
+    """Waits for the group, and copies what it has folded for this device."""
+    f = m.function("leave_shared", [POINTER, POINTER], i8)
+    routes = f.arguments[1].item(POINTER, words.ROUTES)
+    status = f.call(SHARED[words.LEAVE], *f.arguments)
+    shared, sizes, own = _lists(routes)
+    operands = routes.item(i64, OPERANDS)
+    with f.count(routes.item(i64, BUFFERS) - operands) as result:
+        k = result + operands
+        f.call("memcpy", own.item(POINTER, k), shared.item(POINTER, k), sizes.item(i64, k))
+    f.ret(status)
+
+
+def _unless_messages(f: LlvmFunction, name: str, shared: str) -> Value:
+    """The routes; without any, and in shared memory, other functions do it all."""
     routes = f.arguments[1].item(POINTER, words.ROUTES)
     with f.if_(routes.cmp("eq", 0)):
         result = f.call(LOCAL[name], *f.arguments)
+        f.ret(None if name == words.PUBLISH else result)
+    with f.if_(routes.item(i64, IS_SHARED).cmp("ne", 0)):
+        result = f.call(shared, *f.arguments)
         f.ret(None if name == words.PUBLISH else result)
     return routes
 
@@ -128,7 +185,7 @@ def _publish(m: LlvmBuilder) -> None:
     """Notes where this device's buffers are, and starts the messages."""
     f = m.function(words.PUBLISH, [POINTER, POINTER, POINTER, i64], is_public=True)
     pointers, count = f.arguments[2:]
-    routes = _unless_local(f, words.PUBLISH)
+    routes = _unless_messages(f, words.PUBLISH, "publish_shared")
     own, slots = routes.item(POINTER, OWN), routes.item(POINTER, SLOTS)
     with f.count(count) as k:
         pointer = pointers.item(POINTER, k)
@@ -141,14 +198,14 @@ def _publish(m: LlvmBuilder) -> None:
 def _arrive(m: LlvmBuilder) -> None:
     """Waits for the operands of the others."""
     f = m.function(words.ARRIVE, [POINTER, POINTER], i8, is_public=True)
-    routes = _unless_local(f, words.ARRIVE)
+    routes = _unless_messages(f, words.ARRIVE, SHARED[words.ARRIVE])
     f.ret(f.call("finish", *f.arguments, routes.item(i64, MESSAGES)))
 
 
 def _leave(m: LlvmBuilder) -> None:
     """Exchanges what each device has folded for all."""
     f = m.function(words.LEAVE, [POINTER, POINTER], i8, is_public=True)
-    routes = _unless_local(f, words.LEAVE)
+    routes = _unless_messages(f, words.LEAVE, "leave_shared")
     later = routes.item(i64, LATER)
     with f.if_(later.cmp("eq", 0)):
         f.ret(0)

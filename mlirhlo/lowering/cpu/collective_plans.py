@@ -68,7 +68,7 @@ class CollectivePlanner:
         is_bare = op.opcode.name == "all-reduce-start"
         parts = [op.shape] * 2 if is_bare else list(cast(TupleShape, op.shape).elements)
         result = self.planner.new(parts[1])
-        step = self._step(inner, operands, result)
+        step = self._step(inner, operands, result, is_split=True)
         if step is None:
             return None
         steps.append(replace(step, ends=False))
@@ -78,7 +78,9 @@ class CollectivePlanner:
         given = tuple(operands) if isinstance(parts[0], TupleShape) else operands[0]
         return (given, result, *map(self.planner.new, parts[2:]))
 
-    def _step(self, op: Instruction, operands: list[Tree], result: Tree) -> Collective | None:
+    def _step(
+        self, op: Instruction, operands: list[Tree], result: Tree, *, is_split: bool = False
+    ) -> Collective | None:
         if not is_native(op, operands, result):
             return None
         folds: list[str] = []
@@ -91,7 +93,7 @@ class CollectivePlanner:
         planner = self.planner
         reads = [b for tree in operands for b in leaves(tree)]
         step = Collective(len(planner.sites), reads, list(leaves(result)), folds=folds)
-        planner.sites.append(Site(op, operands, result, is_native=True))
+        planner.sites.append(Site(op, operands, result, is_native=True, is_split=is_split))
         return step
 
     def _fold(self, op: Instruction, shape: ArrayShape) -> str | None:

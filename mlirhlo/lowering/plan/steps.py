@@ -104,6 +104,8 @@ class Site:
     result: Tree
     is_native: bool = False
     """Whether machine code runs it after all: a collective."""
+    is_split: bool = False
+    """Whether other steps stand between its start and its end."""
 
 
 @dataclass(slots=True)

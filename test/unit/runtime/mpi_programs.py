@@ -16,6 +16,9 @@ from mlirhlo.interp.machine import Machine
 from mlirhlo.runtime.mpi import ranks
 from mlirhlo.runtime.sharded import ShardedExecutable
 
+DEVICES = [(1, 4), (2, 2), (4, 1), (1, 8), (2, 4)]
+"""Replicas and partitions: one device of a rank, and two."""
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 from test_native_collectives import (  # noqa: E402  needs the path
@@ -23,6 +26,7 @@ from test_native_collectives import (  # noqa: E402  needs the path
     devices_of,
     draw,
     flat,
+    ragged,
     run_native,
 )
 
@@ -41,12 +45,12 @@ ENTRY main {
 
 def bits_of_virtual_devices(seed: int, count: int) -> None:
     """Random collectives give on four ranks the bits of four devices of one process."""
-    same = 0
+    same, kinds = 0, set[str]()
     while same < count:
         seed += 1
-        text, inputs = draw(seed)
+        text, inputs = ragged(seed, count=4) if seed % 3 == 0 else draw(seed, DEVICES)
         machine = Machine(*devices_of(text))
-        if machine.device_count != ranks().count:
+        if machine.device_count % ranks().count:
             continue
         executable = compiled(text)
         found = executable.run_devices(machine, inputs)
@@ -55,9 +59,10 @@ def bits_of_virtual_devices(seed: int, count: int) -> None:
             for want, got in zip(wanted, found, strict=True):
                 for x, y in zip(flat(want), flat(got), strict=True):
                     assert x.tobytes() == y.tobytes(), text
+        kinds.update(type(world).__name__ for world in executable._ranks.values())
         same += 1
     # One write a line: with Python's output unbuffered, a line and its end would be two, and ranks mix.
-    sys.stdout.write(f"rank {ranks().rank}: {same} the same\n")
+    sys.stdout.write(f"rank {ranks().rank}: {same} the same, {', '.join(kinds)}\n")
 
 
 @functools.cache

@@ -137,7 +137,7 @@ def test_numbers_beside_arrays_copy_no_array(number: Any, monkeypatch: pytest.Mo
     def run(*_: object) -> None:
         raise AssertionError("arrays are converted")
 
-    monkeypatch.setattr("mlirhlo.runtime.executable._Slow.run", run)
+    monkeypatch.setattr("mlirhlo.runtime.arguments.GeneralCall.run", run)
     x = np.arange(4000, dtype="f4")
     with np.errstate(all="ignore"):
         expected = x * np.asarray(number).astype("f4")

@@ -30,10 +30,12 @@ def launched(*command: str | Path, **environment: str) -> subprocess.CompletedPr
     return subprocess.run([*map(str, words)], capture_output=True, text=True, env=env, timeout=60)
 
 
-def test_ranks_give_the_bits_of_devices_of_one_process() -> None:
-    done = launched(PROGRAMS, "random", "0", "12")
+@pytest.mark.parametrize("memory", ["1", "0"])
+def test_ranks_give_the_bits_of_devices_of_one_process(memory: str) -> None:
+    done = launched(PROGRAMS, "random", "0", "12", MLIRHLO_MPI_MEMORY=memory)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(done.stdout.splitlines()) == [f"rank {n}: 12 the same" for n in range(4)]
+    kind = "SharedWorld" if memory == "1" else "MessageWorld"
+    assert sorted(done.stdout.splitlines()) == [f"rank {n}: 12 the same, {kind}" for n in range(4)]
 
 
 @pytest.mark.one_case_in(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_spmd
+from mlirhlo.interp.custom_calls import CUSTOM_CALLS, register_custom_call
 from mlirhlo.interp.machine import Machine
 from mlirhlo.runtime.compiler import compile_module
 from mlirhlo.runtime.executable import Executable
@@ -95,10 +97,14 @@ def spelled(groups: list[list[int]]) -> str:
     return "{" + ",".join("{" + ",".join(map(str, g)) + "}" for g in groups) + "}"
 
 
-def draw(seed: int) -> tuple[str, list[list[Any]]]:
+MACHINES = ((1, 2), (1, 4), (2, 1), (2, 2), (3, 1), (1, 6))
+"""Replicas and partitions."""
+
+
+def draw(seed: int, machines: Sequence[tuple[int, int]] = MACHINES) -> tuple[str, list[list[Any]]]:
     """A module of one collective, and inputs."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
-    replicas, partitions = rng.choice([(1, 2), (1, 4), (2, 1), (2, 2), (3, 1), (1, 6)])
+    replicas, partitions = rng.choice(machines)
     devices = replicas * partitions
     opcode = rng.choice(
         [
@@ -248,6 +254,83 @@ ENTRY e {{
     check(text, drawn(4))
 
 
+def test_a_channel_of_several_instructions() -> None:
+    """Small and large operands, and a pair with work between, take turns in one group."""
+    text = f"""{HEAD}
+body {{
+  s = (s32[], f32[4], f32[9000]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  v = f32[4] get-tuple-element(s), index=1
+  w = f32[9000] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  h = f32[] constant(0.4)
+  hs = f32[4] broadcast(h), dimensions={{}}
+  hl = f32[9000] broadcast(h), dimensions={{}}
+  a = f32[4] all-reduce(v), to_apply=sum, {ALL}
+  am = f32[4] multiply(a, hs)
+  b = f32[4] all-reduce(am), to_apply=sum, CHANNEL
+  bm = f32[4] multiply(b, hs)
+  l = f32[9000] all-reduce(w), to_apply=sum, {ALL}
+  lm = f32[9000] multiply(l, hl)
+  c = f32[4] all-reduce-start(bm), to_apply=sum, CHANNEL
+  x = f32[4] multiply(bm, bm)
+  d = f32[4] all-reduce-done(c)
+  dm = f32[4] multiply(d, hs)
+  e = f32[4] add(dm, x)
+  ROOT t = (s32[], f32[4], f32[9000]) tuple(n, e, lm)
+}}
+condition {{
+  s = (s32[], f32[4], f32[9000]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(60)
+  ROOT c = pred[] compare(i, k), direction=LT
+}}
+ENTRY e {{
+  x = f32[4] parameter(0)
+  y = f32[9000] parameter(1)
+  z = s32[] constant(0)
+  t = (s32[], f32[4], f32[9000]) tuple(z, x, y)
+  w = (s32[], f32[4], f32[9000]) while(t), condition=condition, body=body
+  q = f32[4] get-tuple-element(w), index=1
+  r = f32[9000] get-tuple-element(w), index=2
+  ROOT o = (f32[4], f32[9000]) tuple(q, r)
+}}"""
+    for channel in (ALL, ALL.replace("=1", "=2")):
+        check(text.replace("CHANNEL", channel), drawn(4, 9000))
+
+
+def test_work_between_start_and_done_waits_for_nobody() -> None:
+    """A device does its work though the other one has not started."""
+    worked = threading.Event()
+
+    def gate(op: Any, inputs: Any, frame: Any) -> Any:
+        if op.instruction_name == "between" and frame.partition == 0:
+            worked.set()
+        if op.instruction_name == "before" and frame.partition == 1 and not worked.wait(60):
+            raise ValueError("the other device waits in its start")
+        return inputs[0]
+
+    register_custom_call("test.gate", gate)
+    text = f"""{HEAD.replace("m, ", "m, is_scheduled=true, ")}
+ENTRY e {{
+  x = f32[4] parameter(0)
+  before = f32[4] custom-call(x), custom_call_target="test.gate", custom_call_has_side_effect=true
+  s = f32[4] all-reduce-start(before), to_apply=sum, {ALL}
+  between = f32[4] custom-call(x), custom_call_target="test.gate", custom_call_has_side_effect=true
+  d = f32[4] all-reduce-done(s)
+  ROOT r = f32[4] subtract(d, between)
+}}"""
+    inputs = drawn(4)
+    try:
+        found = run_native(compiled(text), Machine(1, 2), inputs)
+    finally:
+        del CUSTOM_CALLS["test.gate"]
+    total = inputs[0][0] + inputs[1][0]
+    for device in range(2):
+        np.testing.assert_array_equal(found[device], total - inputs[device][0])
+
+
 LOPSIDED = f"""{HEAD}
 some {{ x = f32[4] parameter(0)  ROOT r = f32[4] all-reduce(x), to_apply=sum, {ALL} }}
 none {{ x = f32[4] parameter(0)  ROOT r = f32[4] negate(x) }}
@@ -311,11 +394,12 @@ def test_groups_that_do_not_fit_are_told() -> None:
 
 
 def ragged(
-    seed: int, *, element: str = "s32", sizes: list[int] | None = None
+    seed: int, *, element: str = "s32", sizes: list[int] | None = None, count: int = 0
 ) -> tuple[str, list[list[Any]]]:
-    """A ragged all-to-all of two slices for each of two or three devices, with gaps between them."""
+    """A ragged all-to-all of two slices for each of `count` or of two or three devices, with gaps between them."""
     rng = np.random.default_rng(seed)
-    count, updates, most = int(rng.integers(2, 4)), 2, 5
+    updates, most = 2, 5
+    count = count or int(rng.integers(2, 4))
     group = ",".join(map(str, range(count)))
     slices, room = count * updates, count * updates * most
     text = f"""HloModule m, num_partitions={count}

@@ -414,6 +414,9 @@ return {
   isWhole: boxes.every((r) => r.left >= canvas.left - 1 && r.right <= canvas.right + 1
     && r.top >= canvas.top - 1 && r.bottom <= canvas.bottom + 1),
   isFree: boxes.every((r) => r.bottom <= legend.top + 1),
+  isLegendWhole: [...document.querySelectorAll('#legend span')].map((s) => s.getBoundingClientRect())
+    .every((r) => r.left >= legend.left && r.right <= legend.right + 1 && r.bottom <= legend.bottom + 1),
+  hasLegend: document.querySelectorAll('#legend span').length > 1,
   scale: Number.parseFloat(document.getElementById('scale').textContent),
   boxes: document.querySelectorAll('.place:not(.stub)').length,
   stubs: document.querySelectorAll('.place.stub').length,
@@ -470,6 +473,8 @@ def test_first_view_fits_and_can_be_read(
     found = shown(window, tmp_path, layers(count, scoped=scoped)).run(PICTURE)
     assert found["isWhole"]
     assert found["isFree"], "the legend covers nothing"
+    assert found["hasLegend"]
+    assert found["isLegendWhole"]
     assert found["scale"] >= 80
     assert window.run(FITS)
     window.press("u", "u")

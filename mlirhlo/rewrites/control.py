@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from mlirhlo.diagnostics import error
-from mlirhlo.rewrites.registry import ALIASES
+from mlirhlo.rewrites.xla_names import ALIASES
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import time
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,8 @@ from mlirhlo.importing import LATE
 from mlirhlo.rewrites.authors import is_foreign, run_foreign, verify_foreign
 from mlirhlo.rewrites.control import PassControl, rewrites
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.registry import PassInfo, list_passes, pass_named
+from mlirhlo.rewrites.registry import PassInfo, list_passes
+from mlirhlo.rewrites.xla_names import instead_of, pass_meant
 
 with LATE:
     from mlirhlo.formats import hlo_text
@@ -110,14 +110,13 @@ def parse_pipeline(
         raise error("HLO0400", f"cannot read the pipeline {text!r}: {message}") from None
     passes: list[ModulePass] = []
     for spec in specs:
-        info = pass_named(spec.name, known)
-        if info is None:
-            near = difflib.get_close_matches(spec.name, known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+        name = pass_meant(spec.name, known)
+        if name is None:
+            hint = instead_of(spec.name, known)
             raise error(
                 "HLO0401", f"unknown pass {spec.name!r}", help=f"{hint}--list-passes shows all"
             )
-        cls = info.factory()
+        cls = known[name].factory()
         try:
             passes.append(cls.from_spec(_with_flags(cls, spec)))
         except (ValueError, TypeError) as problem:

@@ -227,53 +227,6 @@ _BUILTIN: Mapping[str, str] = {
 }
 """Pass name to `module:class` in this package; of a room above it the module's whole name."""
 
-ALIASES: Mapping[str, str] = {
-    "control-dep-rewriter": "control-dep-remover",
-    "hlo-computation-deduplicator": "computation-deduplicator",
-    "norm-rewriter": "cudnn-norm-rewriter",
-    "AlgebraicSimplifier": "algsimp",
-    "BFloat16ConversionFolding": "bfloat16-fold",
-    "BFloat16MixedPrecisionRemoval": "bf16-mixed-precision-removal",
-    "ConditionalSimplifier": "simplify-conditional",
-    "ConvCanonicalization": "convolution-canonicalization",
-    "CudnnFusedConvRewriter": "cudnn-fused-convolution-rewriter",
-    "FloatNormalization": "float-normalization-bf16",
-    "GemmRewriter": "cublas-gemm-rewriter",
-    "InstructionFusion": "fusion",
-    "MapInliner": "map-inline",
-    "ParallelTaskAssigner": "cpu-parallel-task-assigner",
-    "SortSimplifier": "simplify-sorts",
-    "SpmdPartitioner": "spmd-partitioning",
-    "SubByteNormalization": "sub-byte-size-setter",
-    "WhileLoopSimplifier": "simplify-while-loops",
-}
-"""Names of XLA's, of passes and of their classes, that users may write for passes that have another
-one here. A class whose name is that of the pass but for its spelling (`HloDCE`) needs no line."""
-
-_CLASS_PREFIX = re.compile(r"^(?:Hlo|Cpu|Gpu|Tpu)?(?=[A-Z])")
-
-
-def pass_named(name: str, known: Mapping[str, PassInfo]) -> PassInfo | None:
-    """The pass that a name means: its own, with dashes or underscores, or the name of XLA's class.
-
-    XLA's pages name classes (`AlgebraicSimplifier`, `HloDCE`, `GpuLayoutAssignment`).
-    """
-    own = known.get(name) or known.get(ALIASES.get(name, name.replace("_", "-")))
-    if own is not None or not _CLASS_PREFIX.match(name):
-        return own
-    for short in (name, _CLASS_PREFIX.sub("", name)):
-        if short in ALIASES:
-            return known[ALIASES[short]]
-        for info in known.values():
-            if _letters(info.name) == _letters(short):
-                return info
-    return None
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[-_]", "", name).lower()
-
-
 LOADED = "mlirhlo_pass_"
 """How the names of modules begin that `load_pass_file` imported."""
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from mlirhlo.debug.index.suffixes import CLUSTERING, INPUT_FILES, extension_meaning
+from mlirhlo.debug.index.suffixes import INPUT_FILES, extension_meaning
+from mlirhlo.debug.index.tensorflow_names import graph_file
 
 _MOSAIC = re.compile(
     r"(?:(?P<time>\d{16,20})-)?(?P<step>\d{4})-mosaic-dump-"
@@ -23,7 +24,6 @@ _LLVM_PASS = re.compile(r"(?P<module>.+)\.pass-(?P<number>\d+)\.before\.(?P<pass
 _TRITON = re.compile(
     r"(?P<module>[^.]+)\.(?P<fusion>.+)\.(?P<stage>canonicalize-cse|xtile-to-triton|triton-to-llvm)"
 )
-_CLUSTERING = re.compile(rf"(?P<graph>{'|'.join(CLUSTERING)})(?:_(?P<number>\d+))?")
 _EXECUTION = re.compile(r"module_(?P<name>.+)\.execution_(?P<number>\d{4,})\.hlo_snapshot")
 
 
@@ -36,15 +36,6 @@ class Foreign:
     parts: Sequence[tuple[str, str]]
     fields: Mapping[str, object] = field(default_factory=dict[str, object])
     """More of `FileName`."""
-
-
-def _clustering(match: re.Match[str]) -> Foreign:
-    parts = [(match["graph"], "the pass of TensorFlow's auto-clustering that wrote it")]
-    if match["number"]:
-        parts.append((match["number"], "number of the graph of this name in its process, from 0"))
-    meaning = f"{CLUSTERING[match['graph']]} (TF_DUMP_GRAPH_PREFIX)"
-    fields = {"step": int(match["number"] or 0), "after": match["graph"]}
-    return Foreign("tensorflow", meaning, parts, fields)
 
 
 def _mosaic(match: re.Match[str]) -> Foreign:
@@ -149,8 +140,8 @@ _DESCRIBED: tuple[
 
 def foreign(stem: str, extension: str) -> Foreign:
     """What a name says, without and by its extension; of an unknown one, what its extension says."""
-    if extension == ".pbtxt" and (match := _CLUSTERING.fullmatch(stem)):
-        return _clustering(match)
+    if extension == ".pbtxt" and (graph := graph_file(stem)) is not None:
+        return Foreign("tensorflow", *graph)
     if stem in INPUT_FILES:
         return Foreign("inputs", INPUT_FILES[stem], [(stem, INPUT_FILES[stem])])
     for find, describe in _DESCRIBED:

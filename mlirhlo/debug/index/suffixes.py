@@ -188,28 +188,6 @@ INPUT_FILES = {
 }
 """Files of the folder `module_NNNN.NAME/`, extensions aside."""
 
-CLUSTERING = {
-    "before_mark_for_compilation": "the TensorFlow graph before what XLA compiles is marked",
-    "mark_for_compilation": (
-        "the TensorFlow graph with the nodes that XLA compiles marked: attribute _XlaCluster"
-    ),
-    "mark_for_compilation_annotated": (
-        "the marked TensorFlow graph for viewing: names begin with the cluster, unclustered/ or varhandle/"
-    ),
-    "before_increase_dynamism_for_auto_jit_pass": (
-        "the TensorFlow graph before slices are made to need fewer compilations"
-    ),
-    "increase_dynamism_for_auto_jit_pass": (
-        "the TensorFlow graph once slices need fewer compilations; only where some changed"
-    ),
-    "encapsulate_subgraphs_before": "the TensorFlow graph before clusters become functions",
-    "encapsulate_subgraphs_after": "the TensorFlow graph once each cluster is a function",
-    "build_xla_ops": "the TensorFlow graph that compiles and runs its clusters: _XlaCompile, _XlaRun",
-}
-"""Graphs of auto-clustering, by name; a `_N` behind it counts graphs of one name in the process. Source: TensorFlow's
-passes in compiler/jit; the first five are written with TF_XLA_FLAGS=--tf_xla_clustering_debug, the others with verbose
-logging, to the folder TF_DUMP_GRAPH_PREFIX."""
-
 BY_EXTENSION = {
     ".ptx": ("object", "GPU", "{} of the module's kernels"),
     ".ll": ("ir", "", "{} of the module"),

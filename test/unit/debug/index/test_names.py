@@ -63,6 +63,17 @@ OTHERS = {
     "mark_for_compilation.pbtxt": ("tensorflow", "", ""),
     "before_mark_for_compilation_12.pbtxt": ("tensorflow", "", ""),
     "mark_for_compilation_annotated_3.pbtxt": ("tensorflow", "", ""),
+    "partially_decluster.pbtxt": ("tensorflow", "", ""),
+    "before_partially_decluster_pass_2.pbtxt": ("tensorflow", "", ""),
+    "encapsulate_subgraphs_after_1.pbtxt": ("tensorflow", "", ""),
+    "encapsulate_subgraphs.pbtxt": ("tensorflow", "", ""),
+    "increase_dynamism_for_auto_jit_pass.pbtxt": ("tensorflow", "", ""),
+    "__inference_f_1.0007.graph_opt_pass.after_opt_group_post_rewrite_for_exec_phase_20_PartiallyDeclusterPass.pbtxt": (
+        "tensorflow", "", "",
+    ),
+    "f.3.before_opt_group_pre_placement.pbtxt": ("tensorflow", "", ""),
+    "f.0001.main.initial.pbtxt": ("tensorflow", "", ""),
+    "model.pbtxt": ("other", "", ""),
     "mark_for_compilation.txt": ("other", "", ""),
     "module_0001.jit_mlp.0.ir-no-opt.ll": ("ir", "jit_mlp", "GPU"),
     "module_0001.ir-no-opt.ll": ("ir", "", ""),
@@ -150,3 +161,20 @@ def test_our_own_names_are_read_back(
 def test_any_text_is_a_name(name: str) -> None:
     assert parse_name(name).text == name
     assert parse_name(f"module_0000.{name}").kind
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("partially_decluster", "after partially_decluster, in which nodes leave their clusters"),
+        ("before_cluster_scoping_pass_2", "before cluster_scoping, in which pipeline stages"),
+        ("f.7.after_opt_group_post_partitioning", "after the optimizations post_partitioning"),
+        (
+            "f.7.after_opt_group_a_b_phase_3_BuildXlaOpsPass",
+            "after BuildXlaOpsPass, in which clusters are made nodes",
+        ),
+        ("f.7.after_opt_group_a_b_phase_3_Mine", "after Mine (TF_DUMP"),
+    ],
+)
+def test_graphs_of_tensorflow_say_what_the_pass_does(name: str, meaning: str) -> None:
+    assert f"the TensorFlow graph {meaning}" in parse_name(f"{name}.pbtxt").meaning

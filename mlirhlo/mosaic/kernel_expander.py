@@ -33,7 +33,6 @@ from mlirhlo.rewrites.simplify.tuple_parts import insert_before
 
 with LATE:
     from mlirhlo.mosaic import custom_call, decode, fast
-    from mlirhlo.mosaic.interpreter import problems
     from mlirhlo.rewrites import stablehlo_to_hlo
 
 
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 TARGET = "tpu_custom_call"
-
-_HEARD = frozenset({"tpu.log", "tpu.log_buffer", "cf.assert"})
-"""Operations that tell whoever runs the kernel something: only the simulator does."""
 
 
 @dataclass(frozen=True)
@@ -134,9 +130,6 @@ def _program(op: CustomCallOp) -> ModuleOp | None:
     kernel = decode.read_kernel(config.body)
     if not fast.fits(kernel, inputs, results):
         return None
-    for one in kernel.walk():
-        if one.name in _HEARD:
-            raise error("HLO0738", f"{one.name} is for the simulator", problems.place_of(one))
     has = importlib.import_module("mlirhlo.lowering.target").current().has
     text = fast.program_of(
         kernel,

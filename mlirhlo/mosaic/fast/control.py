@@ -26,10 +26,7 @@ _NOTHING = frozenset(
         "tpu.trace_start",
         "tpu.trace_stop",
         "tpu.trace_value",
-        "tpu.log",
-        "tpu.log_buffer",
         "tpu.delay",
-        "cf.assert",
     }
 )
 """What orders things, or tells of them: here all things are in order."""

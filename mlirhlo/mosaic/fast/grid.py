@@ -323,6 +323,7 @@ def windows_of(
             continue
         if 0 in value.shape and all(kernel.bounds):
             raise has_no_program(kernel.op, f"with blocks of an array of shape {list(value.shape)}")
+        kernel.check_blocks(number, value.shape)
         index_map = functions[plain(entry["transform_indices"])].regions[0].blocks[0]
         is_stored = number >= operands or parameter in stored
         is_changed = changed(index_map, parameters, stored, len(kernel.bounds)) is not None

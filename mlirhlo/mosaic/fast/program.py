@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.fast.memories import View
 
 
+_MESSAGES = frozenset({"tpu.log", "tpu.log_buffer", "cf.assert"})
+
 Typed: TypeAlias = "tuple[tuple[int, ...], str]"
 """Shape and element type, as MLIR spells it, of an array."""
 
@@ -76,6 +78,9 @@ def program_of(
 
     Raises `HloError` HLO0738 for operations that only the simulator has.
     """
+    for op in module.walk():
+        if op.name in _MESSAGES:
+            raise has_no_program(op, "only the simulator prints and checks")
     kernel = Kernel(module)
     kernel.tell_ahead()
     given = sum(bound < 0 for bound in kernel.bounds)

@@ -79,6 +79,19 @@ class Kernel:
             window_of(entry, self._functions) for entry in entries or ()
         ]
 
+    def check_blocks(self, number: int, shape: Sequence[int]) -> None:
+        """Raises `HloError` HLO0732 where blocks of the array with that number lie outside of it, as far as the
+        kernel alone says where they are."""
+        window = self._window(number)
+        if window is not None:
+            argument = self.op.regions[0].blocks[0].args[len(self.bounds) + number]
+            name = argument.name_hint or f"operand {number}"
+            window.check_all(Core(Options(), self.bounds), shape, name)
+
+    def _window(self, number: int) -> Window | None:
+        at = number - self.prefetches
+        return self._windows[at] if 0 <= at < len(self._windows) else None
+
     def _entry(self) -> Operation:
         """The function marked as main, else with a core type, else `main`, else the only one."""
         functions = self._functions.ops
@@ -288,8 +301,7 @@ class Kernel:
         arguments = self.op.regions[0].blocks[0].args[len(self.bounds) :]
         for number, array in enumerate(memory):
             type_ = types[number]
-            at = number - self.prefetches
-            window = self._windows[at] if 0 <= at < len(self._windows) else None
+            window = self._window(number)
             name, key = arguments[number].name_hint or f"operand {number}", ("argument", number)
             # Aliased operands and results are one array.
             whole = ("array", next(at for at, other in enumerate(memory) if other is array))

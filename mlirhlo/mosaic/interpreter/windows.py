@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter.core import Core
     from mlirhlo.mosaic.interpreter.registry import Array
 
+_LOOKED_AT = 256
+"""Steps of a grid whose blocks are looked at before it runs."""
 _REMEMBERED = 4096
 """Blocks of a window whose places are kept."""
 
@@ -72,6 +76,35 @@ class Window:
         if self.padding_low is None:
             return tuple(at * size for at, size in zip(found, self.bounds, strict=True))
         return tuple(at - low for at, low in zip(found, self.padding_low, strict=True))
+
+    def check(self, at: Sequence[int], shape: Sequence[int], name: str) -> None:
+        """Raises `HloError` HLO0732 for a block that lies outside of its array."""
+        parts = zip(at, self.bounds, shape, strict=True)
+        if any(start + size <= 0 or start >= total for start, size, total in parts):
+            raise error(
+                "HLO0732",
+                f"the block of {name} at {list(at)} lies outside of its array of shape {list(shape)}",
+                self.written_at(),
+                help="make the grid smaller, or bound the index map",
+            )
+
+    def check_all(self, core: Core, shape: Sequence[int], name: str) -> None:
+        """As `check`, of all steps where the index map says their blocks alone; of a large grid, of its corners."""
+        if self.reads is None or self.place is None or 0 in core.bounds:
+            return
+        if any(core.bounds[at] < 0 for at in self.reads):
+            return
+        count = len(self.place.regions[0].blocks[0].args)
+        used = [core.bounds[at] for at in self.reads]
+        steps = [range(size) if prod(used) <= _LOOKED_AT else {0, size - 1} for size in used]
+        for found in product(*steps):
+            numbers = dict(zip(self.reads, found, strict=True))
+            arguments = tuple([np.int32(numbers.get(at, 0)) for at in range(count)])
+            self.check(self._starts(core, arguments), shape, name)
+
+    def written_at(self) -> Place | None:
+        """Where the numbers of the block stand."""
+        return None if self.place is None else place_of(_last(self.place))
 
 
 def window_of(entry: Mapping[str, Attribute], functions: Functions) -> Window | None:
@@ -199,16 +232,7 @@ class Block:
         """Raises `HloError` HLO0732 for a block outside of its array, HLO0734 for an output's block
         that was left before.
         """
-        window = self.window
-        parts = zip(at, window.bounds, self.array.shape, strict=True)
-        if any(start + size <= 0 or start >= total for start, size, total in parts):
-            raise error(
-                "HLO0732",
-                f"the block of {self.name} at {list(at)} lies outside of its array of shape "
-                f"{list(self.array.shape)}",
-                self._place(),
-                help="make the grid smaller, or bound the index map",
-            )
+        self.window.check(at, self.array.shape, self.name)
         if not self.is_output or self.may_return:
             return
         if at in self._left:
@@ -216,7 +240,7 @@ class Block:
                 "HLO0734",
                 f"the grid returns to the block of {self.name} at {list(at)}, which was written back "
                 "before: it is not read again, what it held is lost",
-                self._place(),
+                self.window.written_at(),
                 help="let the dimension that revisits the block be the last one of the grid",
             )
         if self._at is not None:
@@ -241,16 +265,13 @@ class Block:
                         f"a race in {self.name}, which is one array with {other.name}: the fetch of its block at "
                         f"{list(at)} and the way back of the block at {list(other.at)}, which the step before "
                         "writes, are not ordered",
-                        self._place(),
-                        [("the block that is written", other._place())],  # of the same class
+                        self.window.written_at(),
+                        [
+                            ("the block that is written", other.window.written_at())
+                        ],  # of the same class
                         help="read in each step the block that it writes, or leave out the alias",
                     )
                 )
-
-    def _place(self) -> Place | None:
-        """Where the numbers of the block stand."""
-        place = self.window.place
-        return None if place is None else place_of(_last(place))
 
     def _tell(self, core: Core, whole: tuple[slice, ...], *, is_write: bool) -> None:
         """Raises `HloError` HLO0730 where another core has to do with the same elements."""

@@ -431,16 +431,37 @@ class World:
                 pass
             return
         for flight in self._pending:
-            raise self._leak("the copy that starts here is never waited for", flight.op)
+            semaphore = flight.arrived or flight.sent
+            told = (
+                ""
+                if semaphore is None
+                else f": nothing takes its end from {self._called(semaphore)}"
+            )
+            raise self._leak(
+                f"the copy that {self._at(flight.agent)} starts here is never waited for{told}",
+                flight.op,
+            )
         for found in self._semaphores.values():
             if found.value and found.signals:
-                op = found.signals[0].op
-                what = "copy that starts" if "dma" in op.name else "signal that is sent"
+                first = found.signals[0]
+                agent = next(iter(first.clock), 0) if first.flight is None else first.flight.agent
+                what = "copy that {} starts" if "dma" in first.op.name else "signal that {} sends"
                 raise self._leak(
-                    f"the {what} here is never waited for: a semaphore holds {found.value} when the "
-                    "kernel ends",
-                    op,
+                    f"the {what.format(self._at(agent))} here is never waited for: {self._called(found.ref)} "
+                    f"holds {found.value} when the kernel ends",
+                    first.op,
                 )
+
+    def _at(self, agent: int) -> str:
+        return self.title(agent) if self.count > 1 else "the kernel"
+
+    def _called(self, semaphore: MemRef) -> str:
+        """A semaphore by its reference and, where there are several devices, by where it is."""
+        memory = semaphore.memory
+        if memory is None:
+            return "a semaphore"
+        where = f" of {self.title(memory.agent)}" if self.count > 1 else ""
+        return f"the semaphore {memory.name}{where}"
 
     def _leak(self, message: str, op: Operation) -> HloError:
         function = op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mlirhlo.mosaic.language.elements import BOOL, I32, DType, DTypeLike, as_dtype, element_type
 from mlirhlo.mosaic.language.faults import bad_spec
@@ -52,7 +52,21 @@ class MemoryRef:
     space: str
     semaphore: str = ""
 
-    def __init__(self, inner_aval: Any, memory_space: MemorySpace) -> None:
+    def __init__(self, inner_aval: Any, *spaces: Any) -> None:
+        """`MemoryRef(inner_aval, memory_space)`, `inner_aval` having a shape and dtype; `MemoryRef(shape, dtype,
+        memory_space)` as JAX had it before.
+
+        Raises `HloError` HLO0726 for what is no memory space, or has no shape and dtype.
+        """
+        if len(spaces) == 2 and isinstance(inner_aval, Sequence):
+            inner_aval = _Type(tuple(cast("Sequence[int]", inner_aval)), spaces[0])
+        memory_space = spaces[-1] if spaces else None
+        has_type = hasattr(inner_aval, "shape") and hasattr(inner_aval, "dtype")
+        if not has_type or not isinstance(memory_space, MemorySpace):
+            raise bad_spec(
+                f"MemoryRef takes what has a shape and dtype, and a memory space, not {inner_aval!r}, {memory_space!r}",
+                "write pl.MemoryRef(pl.ShapeDtypeStruct((8, 128), np.float32), pltpu.VMEM)",
+            )
         name = semaphore_name(inner_aval.dtype)
         dtype = I32 if name else as_dtype(inner_aval.dtype)
         object.__setattr__(self, "shape", tuple(inner_aval.shape))

@@ -12,6 +12,7 @@ from mlirhlo import mosaic as pl
 from mlirhlo.diagnostics import HloError
 from mlirhlo.mosaic import lax
 from mlirhlo.mosaic import numpy as jnp
+from mlirhlo.mosaic import tpu as pltpu
 
 X = np.ones((64, 256), np.float32)
 
@@ -140,3 +141,23 @@ def test_values_are_not_indexed_by_values() -> None:
     with pytest.raises(HloError, match="indexed by") as caught:
         call(indexed)
     assert "take_along_axis" in (caught.value.diagnostics[0].help or "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ((8, 128), np.float32),
+        ((8, 128),),
+        (8, np.float32, pltpu.VMEM),
+        (None, pltpu.VMEM),
+        (1, 2, 3, 4),
+    ],
+)
+def test_memory_refs_of_what_is_none(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(HloError, match=r"HLO0726.*MemoryRef takes"):
+        pl.MemoryRef(*arguments)
+
+
+def test_memory_refs_as_before_and_now() -> None:
+    now = pl.MemoryRef(pl.ShapeDtypeStruct((8, 128), np.float32), pltpu.VMEM)
+    assert pl.MemoryRef((8, 128), np.float32, pltpu.VMEM) == now == pltpu.VMEM((8, 128), np.float32)

@@ -166,6 +166,32 @@ def test_a_signal_that_nobody_takes() -> None:
 
     error = fault(body, X, scratch_shapes=[pltpu.SemaphoreType.REGULAR])
     assert error.code == "HLO0733"
+    assert "the semaphore sem holds 1" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("with_copy", "message"),
+    [
+        (True, "device 1 starts here .* the semaphore (sent of device 1|arrived of device 0)"),
+        (False, "device 1 sends here .* the semaphore ready of device 0 holds 2"),
+    ],
+)
+def test_what_is_left_over_names_device_and_semaphore(with_copy: bool, message: str) -> None:
+    def body(x_ref, o_ref, sent, arrived, ready, buffer):
+        o_ref[...] = x_ref[...]
+        there = {"device_id": 0, "device_id_type": pltpu.DeviceIdType.LOGICAL}
+
+        @pl.when(lax.axis_index("x") == 1)
+        def _() -> None:
+            if with_copy:
+                pltpu.make_async_remote_copy(x_ref, buffer, sent, arrived, **there).start()
+            else:
+                pl.semaphore_signal(ready, 2, **there)
+
+    scratch = [DMA, DMA, pltpu.SemaphoreType.REGULAR, pltpu.VMEM((8, 128), np.float32)]
+    call = pl.kernel_call(body, like(8, 128), scratch_shapes=scratch, mesh={"x": 2})
+    with pytest.raises(HloError, match=f"HLO0733.*{message}"):
+        call(np.ones((2, 8, 128), np.float32))
 
 
 def test_scratch_that_nobody_wrote() -> None:

@@ -47,13 +47,14 @@ class _Union:
     parents: dict[Position, Position] = field(default_factory=dict[Position, Position])
 
     def find(self, position: Position) -> Position:
-        root = position
-        while (parent := self.parents.get(root, root)) != root:
+        root, parents = position, self.parents
+        while (parent := parents.get(root)) is not None:
             root = parent
-        while position != root:
-            following = self.parents.get(position, root)
-            self.parents[position] = root
-            position = following
+        while (parent := parents.get(position)) is not None:
+            if parent is root:
+                break
+            parents[position] = root
+            position = parent
         return root
 
     def join(self, one: Position, other: Position) -> None:

@@ -136,25 +136,25 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
     rest: list[Placed] = []
     output_kind = f"output shape is |{_shortened(_plain(entry.root.shape))}|, maybe-live-out"
     for number, values in enumerate(found.buffers):
-        home = values[0][0].parent_op()
-        assert isinstance(home, ComputationOp)
-        name = home.computation_name
         size = max(map(value_bytes, values))
         if values[0][0] not in moments:
+            home = values[0][0].parent_op()
+            assert isinstance(home, ComputationOp)
+            name = home.computation_name
             if name not in fused and graph.context(name) in (Context.EMBEDDED, Context.BOTH):
                 local.append(Allocation("thread-local", [Placed(values, size, 0, end)], size))
             continue
         placed = _placed(values, found.positions[number], size, moments, readers)
-        given = next((v for v in values if _is_entry_parameter(v, entry)), None)
+        given = [v for v in values if _is_entry_parameter(v, entry)]
         is_result = number in results
-        if given is not None:
-            op, index = given
+        if given:
+            op, index = given[0]
             assert isinstance(op, ParameterOp)
             place = "{" + ",".join(map(str, index)) + "}"
-            kind = f"parameter {op.parameter_number}, shape |{_plain(value_shape(given))}| at ShapeIndex {place}"
+            kind = f"parameter {op.parameter_number}, shape |{_plain(value_shape(given[0]))}| at ShapeIndex {place}"
             kind += ", maybe-live-out" if is_result else ""
             parameters.append(Allocation(kind, [placed], size))
-        elif any(isinstance(v[0], ConstantOp) for v in values):
+        elif any(isinstance(op, ConstantOp) for op, _ in values):
             constants.append(Allocation("constant", [placed], size))
         elif is_result:
             placed.last = end
@@ -190,7 +190,7 @@ def _moments(
                 yield pending.pop(), counter
                 counter += 1
             continue
-        callees = [
+        callees = op.calling_keys and [
             by_name[name]
             for name in op.called_computations
             if (op.opcode.name in CONTROL_FLOW or op.opcode.name == "async-start")
@@ -213,13 +213,12 @@ def _placed(
     moments: dict[Instruction, int],
     readers: Readers,
 ) -> Placed:
-    first = min(moments[op] for op, _ in values if op in moments)
-    last = first
+    first = min([moments[op] for op, _ in values if op in moments])
+    reached = [op for op, _ in positions]
     for op, index in positions:
-        last = max(last, moments.get(op, 0))
-        for user, _ in readers.of(op, index):
-            last = max(last, moments.get(user, 0))
-    return Placed(values, size, first, last)
+        reached += [user for user, _ in readers.of(op, index)]
+    last = max([moments.get(op, 0) for op in reached])
+    return Placed(values, size, first, max(first, last))
 
 
 def _is_entry_parameter(value: Value, entry: ComputationOp) -> bool:
@@ -238,12 +237,9 @@ def _share(
             # Those that are there follow each other: only the neighbours can meet it.
             starts = firsts[id(allocation)]
             at = bisect_right(starts, placed.first)
-            if all(
-                placed.last < other.first
-                or other.last < placed.first
-                or writes_over(placed, other, computations)
-                for other in allocation.buffers[max(at - 2, 0) : at + 2]
-            ):
+            neighbours = allocation.buffers[max(at - 2, 0) : at + 2]
+            met = [o for o in neighbours if placed.last >= o.first and o.last >= placed.first]
+            if not met or all(writes_over(placed, other, computations) for other in met):
                 allocation.buffers.insert(at, placed)
                 starts.insert(at, placed.first)
                 break

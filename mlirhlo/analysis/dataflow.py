@@ -29,7 +29,7 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
     WhileOp,
 )
-from mlirhlo.dialects.hlo.ops.base import Instruction, classes_of
+from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction, classes_of
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.table import CONTROL_FLOW, Memory, opcodes
@@ -72,6 +72,11 @@ def indices(shape: Shape, index: ShapeIndex = ()) -> Iterator[ShapeIndex]:
             yield from indices(part, (*index, at))
 
 
+def _is_read(user: Instruction, number: int) -> bool:
+    """Whether an operand is data, not a control predecessor."""
+    return CONTROL_PREDECESSORS not in user.properties or number < len(user.inputs)
+
+
 class Readers:
     """Operands that are a part of what an instruction gives, or hold it."""
 
@@ -85,14 +90,14 @@ class Readers:
             return [
                 (use.operation, use.index)
                 for use in op.output.uses
-                if isinstance(use.operation, Instruction) and use.index < len(use.operation.inputs)
+                if isinstance(use.operation, Instruction) and _is_read(use.operation, use.index)
             ]
         known = self._known.get(op)
         if known is None:
             known = self._known[op] = {}
             for turn, use in enumerate(op.output.uses):
                 user = use.operation
-                if isinstance(user, Instruction) and use.index < len(user.inputs):
+                if isinstance(user, Instruction) and _is_read(user, use.index):
                     # Those of one element stand apart: as many as there are elements.
                     element = user.index if isinstance(user, GetTupleElementOp) else None
                     known.setdefault(element, []).append((turn, user, use.index))

@@ -7,9 +7,8 @@ oneDNN counted as the `dot` and the `convolution` that they stand for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -26,8 +25,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
 _FMA = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """Of one instruction, with what it calls."""
 
     operations: float = 0

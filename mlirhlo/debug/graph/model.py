@@ -123,8 +123,9 @@ class Graph:
         self.computations.append(Computation(place, op.computation_name, op, nodes, root, is_entry))
 
     def _connect(self, node: Node, by_value: Mapping[int, int], numbers: Mapping[str, int]) -> None:
-        node.operands = tuple(by_value[id(value)] for value in node.op.inputs)
-        node.control = tuple(by_value[id(value)] for value in node.op.control_predecessors)
+        op = node.op
+        node.operands = tuple([by_value[id(value)] for value in op.inputs])
+        node.control = tuple([by_value[id(value)] for value in op.control_predecessors])
         for operand in dict.fromkeys(node.operands):
             self.nodes[operand].users.append(node.index)
         if node.op.calling_keys:

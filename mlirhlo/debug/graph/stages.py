@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
+from mlirhlo.debug.graph.colors import Scheme
 from mlirhlo.debug.graph.costs import Cost, costs_of
 from mlirhlo.debug.graph.model import Graph, Node, byte_size
 from mlirhlo.debug.graph.texts import scheme_of, trivial_word
@@ -73,8 +74,9 @@ class StageWriter:
             by_index[computation.index] = number
             numbers.append(number)
         costs = costs_of(graph) if fresh else {}
+        shapes: dict[int, tuple[str, int]] = {}
         for place, node, key in fresh:
-            self.records[place] = _record(graph, node, key, costs)
+            self.records[place] = _record(graph, node, key, costs, shapes)
         self.stages.append(
             {
                 "label": label,
@@ -156,22 +158,34 @@ def _listing(graph: Graph, texts: Sequence[str]) -> Listing:
 _UNKNOWN = Cost()
 
 
-def _record(graph: Graph, node: Node, key: Record, costs: Mapping[int, Cost]) -> Record:
+def _record(
+    graph: Graph,
+    node: Node,
+    key: Record,
+    costs: Mapping[int, Cost],
+    shapes: dict[int, tuple[str, int]],
+) -> Record:
+    """Fields of an instruction; `shapes` has the texts and sizes of types that were met before, by `id`."""
     text, source, category = key[:3]
     cost = costs.get(node.index, _UNKNOWN)
+    type_ = node.op.output.type
+    shape = shapes.get(id(type_))
+    if shape is None:
+        shape = shapes[id(type_)] = str(node.shape), byte_size(node.shape)
+    nodes, computations, op = graph.nodes, graph.computations, node.op
     return (
         node.name,
         node.opcode,
         text,
-        str(node.shape),
-        tuple(graph.nodes[index].name for index in node.operands),
-        tuple(graph.nodes[index].name for index in node.control),
-        tuple(graph.computations[index].name for index in node.calls),
+        shape[0],
+        [nodes[index].name for index in node.operands],
+        [nodes[index].name for index in node.control],
+        [computations[index].name for index in node.calls],
         node.metadata.op_name,
         source,
-        str(node.op.sharding) if node.op.sharding is not None else "",
+        "" if op.sharding is None else str(op.sharding),
         category,
-        byte_size(node.shape),
+        shape[1],
         cost.operations,
         cost.accessed,
         cost.unknown,
@@ -179,8 +193,11 @@ def _record(graph: Graph, node: Node, key: Record, costs: Mapping[int, Cost]) ->
     )
 
 
+_CATEGORIES = {scheme: scheme.name.lower().replace("_", "-") for scheme in Scheme}
+
+
 def _category(graph: Graph, node: Node) -> str:
-    return scheme_of(graph, node).name.lower().replace("_", "-")
+    return _CATEGORIES[scheme_of(graph, node)]
 
 
 def _note(node: Node) -> str:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from mlirhlo.dialects.hlo.attributes import kinds
+from mlirhlo.dialects.hlo.attributes.annotations import MetadataAttr, printed_metadata
 from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
@@ -199,6 +200,10 @@ class Pieces:
         if not tail:
             return found.copy(), control
         rest = self.tails.get(tail)
+        if rest is None and (metadata := printed_metadata(tail, len(", metadata="))) is not None:
+            rest = {"metadata": MetadataAttr(metadata)}
+            if len(tail) <= MEMO_CHARACTERS:
+                self.tails[tail] = rest
         if rest is None:
             if (cut := self._cut(opcode, tail, values)) is None:
                 return None

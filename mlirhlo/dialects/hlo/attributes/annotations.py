@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.syntax import (
     Cursor,
     SyntaxProblem,
     braces,
+    escape,
     is_json_dictionary,
     key_text,
     quote,
@@ -67,17 +68,16 @@ class Metadata:
         )
 
     def __str__(self) -> str:
-        parts: list[str] = []
-        for name, value in zip(_METADATA_FIELDS, _metadata_values(self), strict=True):
-            if not value:
-                continue
-            if isinstance(value, str):
-                parts.append(f"{name}={quote(value)}")
-            else:
-                parts.append(
-                    f"{name}={value if name != 'profile_type' else braces(self.profile_type)}"
-                )
+        parts = [
+            f'{name}="{escape(value)}"' if value.__class__ is str else f"{name}={_number_text(value)}"
+            for name, value in zip(_METADATA_FIELDS, _metadata_values(self), strict=True)
+            if value
+        ]
         return "{" + " ".join(parts) + "}"
+
+
+def _number_text(value: int | tuple[int, ...]) -> str:
+    return braces(value) if isinstance(value, tuple) else str(value)
 
 
 _FORMER_METADATA_FIELDS = frozenset(
@@ -86,7 +86,7 @@ _FORMER_METADATA_FIELDS = frozenset(
 """Printed by versions before 2025, read and dropped; newer XLA has them in the proto only."""
 
 _METADATA_FIELDS: Mapping[str, object] = {f.name: f.default for f in fields(Metadata)}
-_metadata_values: Callable[[Metadata], tuple[object, ...]] = attrgetter(*_METADATA_FIELDS)
+_metadata_values: Callable[[Metadata], tuple[Any, ...]] = attrgetter(*_METADATA_FIELDS)
 
 _SIMPLE_FIELDS = [key for key, default in _METADATA_FIELDS.items() if default != ()]
 _NUMBERS = {key for key, default in _METADATA_FIELDS.items() if default == 0}
@@ -99,15 +99,26 @@ _AS_PRINTED = re.compile(
 """Fields in XLA's order, none without value, no escapes: nearly all metadata, read in one step."""
 
 
+def _matched_metadata(match: re.Match[str]) -> Metadata:
+    texts = zip(_SIMPLE_FIELDS, match.groups(), strict=True)
+    values: dict[str, Any] = {key: text for key, text in texts if text is not None}
+    for key in _NUMBERS:
+        if key in values:
+            values[key] = int(values[key])
+    return Metadata(**values)
+
+
+def printed_metadata(text: str, start: int) -> Metadata | None:
+    """The metadata that `text` has from `start` to its end; None unless it is written as XLA prints it."""
+    match = _AS_PRINTED.fullmatch(text, start)
+    return None if match is None else _matched_metadata(match)
+
+
 def read_metadata(cursor: Cursor) -> Metadata:
     """Reads `{key=value …}`; blanks or commas between entries. Raises `SyntaxProblem`."""
     if (match := _AS_PRINTED.match(cursor.text, cursor.skip(), cursor.end)) is not None:
         cursor.position = match.end()
-        texts = zip(_SIMPLE_FIELDS, match.groups(), strict=True)
-        values: dict[str, Any] = {key: text for key, text in texts if text is not None}
-        for key in _NUMBERS & values.keys():
-            values[key] = int(values[key])
-        return Metadata(**values)
+        return _matched_metadata(match)
     cursor.expect("{")
     found: dict[str, object] = {}
     while not cursor.accept("}"):

@@ -22,6 +22,7 @@ from mlirhlo.analysis.verifier_pairs import (
 from mlirhlo.analysis.verifier_report import Authors, Report
 from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
@@ -49,10 +50,15 @@ def verify_module(
     holds layouts of values that are passed through (after layout assignment). At most `limit`
     diagnostics are given. `authors`: who wrote an instruction, for notes.
     """
-    view = HloModule(module)
     report = Report(file, limit, authors or {})
+    with paused_gc():
+        _verify(HloModule(module), report, layout_sensitive)
+    return report.found
+
+
+def _verify(view: HloModule, report: Report, layout_sensitive: bool) -> None:
     entry = check_names(view, report)
-    graph = call_graph(module)
+    graph = call_graph(view.op)
     broken: set[str] = set()
     for name, computation in graph.computations.items():
         before = len(report.found)
@@ -61,9 +67,9 @@ def verify_module(
         if len(report.found) > before:
             broken.add(name)
     if entry is None or entry.computation_name in broken or report.is_full:
-        return report.found
+        return
     check_header(view, entry, report)
-    check_calls(module, graph, report)
+    check_calls(view.op, graph, report)
     signatures = {
         name: ProgramLayout(tuple(p.shape for p in c.parameters), c.root.shape)
         for name, c in graph.computations.items()
@@ -85,10 +91,9 @@ def verify_module(
             if op.opcode.collective and op.operands:
                 check_groups(op, view, report)
             if report.is_full:
-                return report.found
+                return
     check_channels(view.instructions, report)
     check_constrained_layouts(view.instructions, report)
-    return report.found
 
 
 def verify_bodies(module: ModuleOp, file: str) -> list[Diagnostic]:

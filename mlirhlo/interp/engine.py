@@ -21,6 +21,7 @@ from xdsl.ir import SSAValue
 from mlirhlo.analysis.call_graph import callees_first
 from mlirhlo.analysis.effects import SideEffects
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
@@ -92,7 +93,8 @@ class Interpreter:
         """The plan of a computation."""
         plan = self._plans.get(name)
         if plan is None:
-            plan = self._plans[name] = make_plan(self.computation(name), self)
+            with paused_gc():
+                plan = self._plans[name] = make_plan(self.computation(name), self)
         return plan
 
     def has_side_effect(self, op: Instruction) -> bool:

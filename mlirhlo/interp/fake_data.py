@@ -19,6 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from mlirhlo.diagnostics import out_of_memory
+from mlirhlo.dialects.hlo.build import paused_gc
 from mlirhlo.dialects.hlo.element_types import Kind
 from mlirhlo.dialects.hlo.literal import Literal, LiteralAttr
 from mlirhlo.dialects.hlo.module import HloModule
@@ -52,7 +53,8 @@ def make_fake_arguments(module: ModuleOp, seed: int = 42, large_range: bool = Fa
     """
     view = HloModule(module)
     parameters = view.entry.parameters
-    demands = demands_on([parameter.output for parameter in parameters], view)
+    with paused_gc():
+        demands = demands_on([parameter.output for parameter in parameters], view)
     arguments: list[Value] = []
     for number, parameter in enumerate(parameters):
         generator = np.random.default_rng([seed, number])

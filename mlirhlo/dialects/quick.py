@@ -10,7 +10,7 @@ xDSL's own methods yield.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -33,6 +33,8 @@ from xdsl.ir import (
     Use,
 )
 from xdsl.irdl import IRDLOperation
+
+from mlirhlo.dialects.wide_operands import WideOperands
 
 OpT = TypeVar("OpT", bound=Operation)
 AttributeT = TypeVar("AttributeT", bound=Attribute)
@@ -403,6 +405,28 @@ def read_all_instead(values: Mapping[SSAValue, SSAValue]) -> None:
         reader._operands = SSAValues(operands)
 
 
+def _put(reader: Operation, index: int, value: SSAValue) -> None:
+    """Changes one operand; the uses are the caller's."""
+    operands: Any = reader._operands
+    # What has an operand of its own, such as a loop, is wide by control predecessors alone.
+    if len(operands) < WideOperands.LEAST or hasattr(type(reader), "operand"):
+        changed = list(operands)
+        changed[index] = value
+        reader._operands = SSAValues(changed)
+        return
+    if type(operands) is not WideOperands:
+        operands = reader._operands = cast(Any, WideOperands(operands))
+    operands[index] = value
+
+
+def put_operand(reader: Operation, index: int, value: SSAValue) -> None:
+    """As xDSL's `reader.operands[index] = value`, which copies all operands each time."""
+    use = reader._operand_uses[index]
+    reader._operands[index].remove_use(use)
+    value.add_use(use)
+    _put(reader, index, value)
+
+
 def read_instead(old: SSAValue, new: SSAValue) -> None:
     """Lets all who read `old` read `new`; unlike xDSL's method it hands no name on."""
     if old is new:
@@ -410,9 +434,7 @@ def read_instead(old: SSAValue, new: SSAValue) -> None:
     use, first = old.first_use, new.first_use
     while use is not None:
         reader, index, following = use._operation, use._index, use._next_use
-        values = list(reader._operands)
-        values[index] = new
-        reader._operands = SSAValues(values)
+        _put(reader, index, new)
         use._prev_use = None
         use._next_use = first
         if first is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from program_shapes import chains, loops, many, nests, runs, wide
+from program_shapes import chains, loops, many, nests, rows, runs, variadic, wide
 from program_shapes.registry import SHAPES
 
-__all__ = ["SHAPES", "chains", "loops", "many", "nests", "runs", "wide"]
+__all__ = ["SHAPES", "chains", "loops", "many", "nests", "rows", "runs", "variadic", "wide"]

@@ -71,6 +71,30 @@ def readers(count: int) -> str:
 
 
 @shape
+def neutral(count: int) -> str:
+    """Products by one, all of which are elements of the result."""
+    lines = [
+        "  x = f32[8] parameter(0)",
+        "  one = f32[] constant(1)",
+        "  b = f32[8] broadcast(one), dimensions={}",
+    ]
+    lines += [f"  y{n} = f32[8] multiply(x, b)" for n in range(count)]
+    shapes = ", ".join(["f32[8]"] * count)
+    return module([*lines, f"  r = ({shapes}) tuple({', '.join(f'y{n}' for n in range(count))})"])
+
+
+@shape
+def copies(count: int) -> str:
+    """Copies of parameters, all of which are elements of the result."""
+    lines = [f"  x{n} = f32[8] parameter({n})" for n in range(count // 2)]
+    lines += [f"  y{n} = f32[8] copy(x{n})" for n in range(count // 2)]
+    shapes = ", ".join(["f32[8]"] * (count // 2))
+    return module(
+        [*lines, f"  r = ({shapes}) tuple({', '.join(f'y{n}' for n in range(count // 2))})"]
+    )
+
+
+@shape
 def constants(count: int) -> str:
     """Scalar constants, each of another value."""
     lines = [f"  cst{n} = f32[] constant({n})" for n in range(count)]

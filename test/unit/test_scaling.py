@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import scaling
+import scaling_tools
 from program_shapes import SHAPES
 
 from mlirhlo.cli.analyses import render
@@ -28,6 +29,7 @@ SIZES = (80, 160, 320, 640, 1280, 2560)
 """Twice as much takes twice the calls from one of these on: windows and bounds are full then."""
 RATIO = 2.3
 MENDED = [
+    ("async_updates", "print"),
     ("branches", "analysis:liveness"),
     ("branches", "interpreter"),
     ("computations", "partition"),
@@ -82,7 +84,7 @@ def test_mended(form: str, tool: str, tmp_path: Path) -> None:
 WIDE = SHAPES["wide_parameter"](1600)
 PROGRAM = convert_to_stablehlo(parse_module(SHAPES["reducers"](400)))
 COLLECTED: dict[str, Callable[[Loaded], object]] = {
-    **{name: partial(render, names=name, as_json=False) for name in scaling.ANALYSES},
+    **{name: partial(render, names=name, as_json=False) for name in scaling_tools.ANALYSES},
     "hlo-cost": lambda loaded: estimate(loaded.module, chip("epyc-2")),
     "stablehlo-to-hlo": lambda _: convert_to_hlo(PROGRAM),
     "hlo-diff": lambda _: diff_modules(WIDE, WIDE),

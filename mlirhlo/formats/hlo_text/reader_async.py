@@ -134,7 +134,7 @@ def check_async_user(
     properties: dict[str, Attribute],
 ) -> None:
     """An update or done: its operand is asynchronous; what is repeated agrees. Raises `Misfit`."""
-    start = async_start_of(values)
+    start = async_start_of(state, values)
     thread = properties.pop("async_execution_thread", None)
     wanted = str_of(start.properties.get("async_execution_thread"), MAIN_THREAD)
     if thread is not None and str_of(thread) != wanted:
@@ -150,19 +150,22 @@ def check_async_user(
         )
 
 
-def async_start_of(values: Sequence[SSAValue]) -> AsyncStartOp:
+def async_start_of(state: ModuleState, values: Sequence[SSAValue]) -> AsyncStartOp:
     """The async-start behind the operand of an update or done. Raises `Misfit`."""
-    owner = values[0].owner if len(values) == 1 else None
+    owner = first = values[0].owner if len(values) == 1 else None
     while isinstance(owner, AsyncUpdateOp):
-        owner = cast(Instruction, owner).defining(0)
+        # That of an update's operand is known since the update was read.
+        owner = state.started.get(owner) or cast(Instruction, owner).defining(0)
     if not isinstance(owner, AsyncStartOp):
         raise Misfit(ASYNC, "AsyncUpdate and AsyncDone expect a single async op as their operand.")
+    if isinstance(first, AsyncUpdateOp):
+        state.started[first] = owner
     return owner
 
 
 def check_wrapped_opcode(state: ModuleState, values: Sequence[SSAValue], opcode: str) -> None:
     """The opcode in `<opcode>-done` is that of the start. Raises `Misfit`."""
-    start = async_start_of(values)
+    start = async_start_of(state, values)
     found = state.by_symbol[start.calls].root.opcode.name
     if found != opcode:
         raise Misfit(ASYNC, f"Expect async wrapped opcode to be {found}, but got {opcode}")

@@ -201,7 +201,7 @@ class Pieces:
             return found.copy(), control
         rest = self.tails.get(tail)
         if rest is None and (metadata := printed_metadata(tail, len(", metadata="))) is not None:
-            rest = {"metadata": MetadataAttr(metadata)}
+            rest = cast(Properties, {"metadata": MetadataAttr(metadata)})
             if len(tail) <= MEMO_CHARACTERS:
                 self.tails[tail] = rest
         if rest is None:

@@ -83,6 +83,8 @@ class ModuleState:
     """Symbol by the text of a body, filled by `same_body`."""
     wrapped: set[str] = field(default_factory=set[str])
     """Symbols of the computations that some async-start wraps."""
+    started: dict[Instruction, Instruction] = field(default_factory=dict[Instruction, Instruction])
+    """The async-start behind an update that was read."""
     on_threads: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Symbols of computations that were put on a thread with all they call, and the thread."""
     expanded: dict[tuple[int, int], ShardingAttr] = field(

@@ -18,7 +18,7 @@ from mlirhlo.dialects.hlo.ops import (
     WhileOp,
 )
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
-from mlirhlo.dialects.quick import insert_before
+from mlirhlo.dialects.quick import insert_before, put_operand
 from mlirhlo.rewrites.control_flow.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.control_flow.while_loop_constant_sinking import sink_value
 from mlirhlo.rewrites.control_flow.while_loops import (
@@ -165,7 +165,7 @@ def _hand_on(loop: Loop, index: int) -> None:
     (parameter,) = loop.body.parameters
     read = part(parameter.output, index, loop.shape.elements[index])
     insert_before(loop.root, read)
-    loop.root.operands[index] = read.output
+    put_operand(loop.root, index, read.output)
 
 
 def _live(loop: Loop, effects: SideEffects) -> set[int]:
@@ -263,6 +263,6 @@ def _read_instead(loop: Loop, computation: ComputationOp, index: int, other: int
         block.insert_op_before(copy, read)
         assert isinstance(copy, GetTupleElementOp)
         for use in users:
-            use.operation.operands[use.index] = copy.output
+            put_operand(use.operation, use.index, copy.output)
         changed = True
     return changed

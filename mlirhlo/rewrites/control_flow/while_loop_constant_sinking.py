@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import BroadcastOp, ConstantOp, Instruction, TupleOp, WhileOp
+from mlirhlo.dialects.quick import put_operand
 from mlirhlo.rewrites.cloning import clone_instruction
 from mlirhlo.rewrites.control_flow.while_loops import Loop, count_calls, understood
 from mlirhlo.rewrites.passes import HloPass, Trace
@@ -69,7 +70,7 @@ def sink_value(loop: Loop, index: int, value: SSAValue) -> bool:
                 continue
             made: SSAValue = _copied(value, read)
             for use in users:
-                use.operation.operands[use.index] = made
+                put_operand(use.operation, use.index, made)
             changed = True
     return changed
 

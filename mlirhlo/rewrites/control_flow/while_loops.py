@@ -21,7 +21,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.dialects.quick import read_instead, replace
+from mlirhlo.dialects.quick import put_operand, read_instead, replace
 from mlirhlo.rewrites.rules import inherit
 from mlirhlo.rewrites.simplify.tuple_parts import insert_before, keep_origin
 
@@ -203,7 +203,7 @@ def flatten_state(op: WhileOp, body: ComputationOp, condition: ComputationOp) ->
         assert place is not None
         whole = _nested(op.shape, _parts(state.output, place), place)
         for reader, index in readers:
-            reader.operands[index] = whole
+            put_operand(reader, index, whole)
     end = body.terminator
     end.operands[0] = _flat(end.root, end).output
     # Its backend configuration may name elements by their places.

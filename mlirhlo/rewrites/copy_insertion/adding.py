@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CopyOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import put_operand
 from mlirhlo.rewrites.simplify.tuple_parts import insert_before, replace_parts, set_operand
 
 Copies = dict[ShapeIndex, Instruction]
@@ -78,5 +79,5 @@ def _copy_for_readers(op: Instruction, wanted: Collection[ShapeIndex], place: Op
     for use in uses:
         user = use.operation
         if not isinstance(user, Instruction) or use.index < len(user.inputs):
-            user.operands[use.index] = value
+            put_operand(user, use.index, value)
     return copies

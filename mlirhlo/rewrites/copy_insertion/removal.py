@@ -17,6 +17,7 @@ from mlirhlo.dialects.hlo.module import HloModule, holder
 from mlirhlo.dialects.hlo.ops import CopyOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import leaves
+from mlirhlo.dialects.quick import put_operand
 from mlirhlo.rewrites.copy_insertion.buffer import may_be_one
 from mlirhlo.rewrites.copy_insertion.buffers import Buffers, Sharing, is_array
 
@@ -149,6 +150,6 @@ def replace_by_operand(copy: CopyOp) -> None:
             else:
                 del user.properties[CONTROL_PREDECESSORS]
         else:
-            user.operands[use.index] = copy.operand
+            put_operand(user, use.index, copy.operand)
     copy.detach()
     copy.erase()

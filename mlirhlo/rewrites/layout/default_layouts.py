@@ -30,6 +30,7 @@ from mlirhlo.dialects.hlo.shapes import (
 )
 from mlirhlo.dialects.hlo.table import HANDS_ON
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import put_operand
 from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.simplify.tuple_parts import insert_before, replace_parts, set_operand
 
@@ -142,7 +143,7 @@ def _restore_operands(op: CustomCallOp) -> None:
     for number, (value, shape) in enumerate(zip(op.inputs, wanted, strict=False)):
         type_ = type_of(shape)
         if isinstance(shape, ArrayShape) and type_ != value.type:
-            op.operands[number] = _moved(value, type_, op)
+            put_operand(op, number, _moved(value, type_, op))
 
 
 def _copy_for_readers(op: Instruction) -> None:
@@ -158,7 +159,7 @@ def _copy_for_readers(op: Instruction) -> None:
     for use in readers:
         user = use.operation
         if not isinstance(user, Instruction) or use.index < len(user.inputs):
-            user.operands[use.index] = copy.output
+            put_operand(user, use.index, copy.output)
 
 
 def _give(computation: ComputationOp, shape: Shape) -> None:

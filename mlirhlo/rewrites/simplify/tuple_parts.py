@@ -15,6 +15,7 @@ from mlirhlo.dialects.hlo.ops import TupleOp
 from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.quick import put_operand
 
 ShapeIndex: TypeAlias = tuple[int, ...]
 InstructionT = TypeVar("InstructionT", bound=Instruction)
@@ -94,7 +95,7 @@ def replace_parts(
 def set_operand(user: Operation, number: int, value: SSAValue) -> None:
     """Lets `user` read `value`; a tuple that nobody reads any more goes."""
     old = user.operands[number].owner
-    user.operands[number] = value
+    put_operand(user, number, value)
     work = [old]
     while work:
         op = work.pop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 from xdsl.dialects import arith, cf, scf
 from xdsl.dialects.builtin import (
@@ -42,12 +44,14 @@ from mlirhlo.dialects.quick import (
     ops_of,
     owners_of,
     prepend,
+    put_operand,
     read_instead,
     readers_of,
     region_of,
 )
 from mlirhlo.dialects.structured import ScanOp, identity_map
 from mlirhlo.dialects.structured.base import StructuredOp, maps_attribute
+from mlirhlo.dialects.wide_operands import WideOperands
 from mlirhlo.lowering.builder.types import memref_of
 
 
@@ -311,3 +315,39 @@ def test_constructors_of_structured_ops_are_those_of_xdsl() -> None:
     assert set(fields(quick)) == set(fields(slow))
     assert shape(quick) == shape(slow)
     assert quick.body.parent is quick
+
+
+@pytest.mark.parametrize("width", [3, WideOperands.LEAST, WideOperands.LEAST + 1])
+def test_operands_that_change_one_by_one_are_a_tuple_to_all(width: int) -> None:
+    values = [AnyOp.create(result_types=[i32]).results[0] for _ in range(width)]
+    other = AnyOp.create(result_types=[i32]).results[0]
+    reader, twin = (AnyOp.create(operands=values) for _ in range(2))
+    put_operand(reader, 1, other)
+    twin.operands[1] = other
+    read_instead(values[2], other)  # of both
+    expected = (values[0], other, other, *values[3:])
+    for op in (reader, twin):
+        operands = op._operands  # pyright: ignore[reportPrivateUsage]
+        assert operands == expected
+        assert expected == operands
+        assert hash(operands) == hash(expected)
+        assert operands[:2] == expected[:2]
+        assert isinstance(operands[:2], tuple)
+        assert operator.add(operands, (other,)) == (*expected, other)
+        assert operator.add((other,), operands) == (other, *expected)
+    assert not list(values[1].uses)
+    assert not list(values[2].uses)
+    assert {(use.operation, use.index) for use in other.uses} == {
+        (op, index) for op in (reader, twin) for index in (1, 2)
+    }
+    assert reader.clone().operands[2] is other
+
+
+def test_one_of_many_operands_changes_without_a_copy_of_the_others() -> None:
+    values = [AnyOp.create(result_types=[i32]).results[0] for _ in range(WideOperands.LEAST)]
+    reader = AnyOp.create(operands=values)
+    put_operand(reader, 0, values[1])
+    operands = reader._operands  # pyright: ignore[reportPrivateUsage]
+    put_operand(reader, 2, values[1])
+    read_instead(values[3], values[1])
+    assert reader._operands is operands  # pyright: ignore[reportPrivateUsage]

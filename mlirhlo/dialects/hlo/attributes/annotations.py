@@ -69,7 +69,9 @@ class Metadata:
 
     def __str__(self) -> str:
         parts = [
-            f'{name}="{escape(value)}"' if value.__class__ is str else f"{name}={_number_text(value)}"
+            f'{name}="{escape(value)}"'
+            if value.__class__ is str
+            else f"{name}={_number_text(value)}"
             for name, value in zip(_METADATA_FIELDS, _metadata_values(self), strict=True)
             if value
         ]

@@ -11,7 +11,7 @@ from xdsl.parser import Parser
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from mlirhlo.cli import gpu_stages, stage_files
+from mlirhlo.cli.opt import gpu_stages, stage_files
 from mlirhlo.debug.options import Flags
 from mlirhlo.diagnostics import HloError
 from mlirhlo.lowering.cpu.compiler import lower

@@ -131,7 +131,7 @@ def _verdict(
     entry: Entry, variant: str, threads: int, outcome: Outcome, platform: str, gpu: str
 ) -> str:
     from mlirhlo.cli import inputs as files
-    from mlirhlo.cli.compiled import Compiled
+    from mlirhlo.cli.replay.compiled import Compiled
     from mlirhlo.debug import replay
     from mlirhlo.formats import load
     from mlirhlo.formats.arrays import read_npz

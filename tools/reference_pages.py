@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlirhlo.cli.pass_pages import options_of
+from mlirhlo.cli.opt.pass_pages import options_of
 from mlirhlo.debug.options.fields import OTHER_BACKENDS, flag_fields, info_of
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo import table

@@ -25,9 +25,9 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from mlirhlo.cli.gpu_stages import context
-from mlirhlo.cli.stage_files import continued, stage_of
-from mlirhlo.cli.stages import lowered, render_module
+from mlirhlo.cli.opt.gpu_stages import context
+from mlirhlo.cli.opt.stage_files import continued, stage_of
+from mlirhlo.cli.opt.stages import lowered, render_module
 from mlirhlo.debug.options import Flags
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.shapes import ArrayShape

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import i8, i32, i64
 from mlirhlo.aot.runtime_ir import Wrapper
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 from mlirhlo.lowering.runtime_symbols import MAX_THREADS, PARALLEL_FOR, STOP
-from mlirhlo.runtime import threads_ir
+from mlirhlo.runtime.generated import threads_ir
 
 _FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
 """Of a machine: the number of the system call, and the intrinsic that pauses a thread that waits."""

@@ -17,7 +17,7 @@ from xdsl.dialects.llvm import LLVMStructType
 
 from mlirhlo.aot.signature import Signature
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
-from mlirhlo.runtime.run_ir import add_run_main
+from mlirhlo.runtime.generated.run_ir import add_run_main
 
 DONE, NO_ARENA, NO_PROCESSOR, NO_WEIGHTS, BAD_WEIGHTS, FIRST_LEAF = range(6)
 """Status of a run; from `FIRST_LEAF` on: an argument or result, by number, that is null."""

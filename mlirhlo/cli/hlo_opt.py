@@ -8,17 +8,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import mlirhlo
-from mlirhlo.cli import analyses, gpu_stages, inputs, printing, stage_files, stages
-from mlirhlo.cli.hlo_opt_options import BARE, PLATFORMS, Options, check_platform, other_option
+from mlirhlo.cli import inputs, printing
+from mlirhlo.cli.opt import analyses, gpu_stages, stage_files, stages
+from mlirhlo.cli.opt.hlo_opt_options import BARE, PLATFORMS, Options, check_platform, other_option
+from mlirhlo.cli.opt.watch import Clock, IrPrinter
 from mlirhlo.cli.options import Parsed, help_text, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, UsageError, report, run_tool, usage_error
-from mlirhlo.cli.watch import Clock, IrPrinter
 from mlirhlo.diagnostics import Diagnostic, HloError, explain
 from mlirhlo.formats import load
 from mlirhlo.importing import LATE
 
 with LATE:
-    from mlirhlo.cli import pass_pages, stage_passes, xla_flags
+    from mlirhlo.cli import xla_flags
+    from mlirhlo.cli.opt import pass_pages, stage_passes
     from mlirhlo.debug import dump, expected
     from mlirhlo.debug import options as debug_options
     from mlirhlo.formats import sniff

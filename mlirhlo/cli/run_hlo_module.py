@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import mlirhlo
 from mlirhlo.cli import inputs as files
-from mlirhlo.cli.compiled import COMPILED, CPU, CUDA
 from mlirhlo.cli.options import help_text, parse
+from mlirhlo.cli.replay.compiled import COMPILED, CPU, CUDA
 from mlirhlo.cli.report import (
     CURRENT_INPUT,
     DONE,
@@ -22,15 +22,16 @@ from mlirhlo.importing import LATE
 from mlirhlo.runtime.launcher import launched, own_rank
 
 with LATE:
-    from mlirhlo.cli import ranks, xla_flags
+    from mlirhlo.cli import xla_flags
+    from mlirhlo.cli.replay import ranks
     from mlirhlo.rewrites import registry
     from mlirhlo.runtime import threads
 
 
 if TYPE_CHECKING:
     pass
-from mlirhlo.cli.replay_options import INTERPRETER, Options
-from mlirhlo.cli.replays import Replay
+from mlirhlo.cli.replay.replay_options import INTERPRETER, Options
+from mlirhlo.cli.replay.replays import Replay
 
 PURPOSE = "run_hlo_module: run an HLO module or snapshot, and compare the result with a reference"
 USAGE = "run_hlo_module --platform=Interpreter|CPU|CUDA [options] FILE..."

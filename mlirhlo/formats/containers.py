@@ -25,9 +25,9 @@ from mlirhlo.formats.proto.containers_pb2 import (
     HloSnapshot,
     HloUnoptimizedSnapshot,
 )
-from mlirhlo.formats.proto.damage import locate
-from mlirhlo.formats.proto.framed import read_framed, write_framed
-from mlirhlo.formats.proto.kinds import Container
+from mlirhlo.formats.proto.files.damage import locate
+from mlirhlo.formats.proto.files.framed import read_framed, write_framed
+from mlirhlo.formats.proto.files.kinds import Container
 from mlirhlo.formats.proto.module_pb2 import HloModuleProto
 from mlirhlo.formats.sniff import MAX_UNPACKED_BYTES, Format, Sniffed, sniff_plain, unwrap
 

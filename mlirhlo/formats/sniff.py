@@ -13,8 +13,8 @@ from enum import Enum
 
 from mlirhlo.diagnostics import HloError, Place, error
 from mlirhlo.formats.jax_export import is_jax_export
-from mlirhlo.formats.proto import kinds
-from mlirhlo.formats.proto.kinds import Container
+from mlirhlo.formats.proto.files import kinds
+from mlirhlo.formats.proto.files.kinds import Container
 
 __all__ = ["Container", "Format", "Sniffed", "is_gzip", "sniff", "sniff_plain", "unwrap"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.collectives import GroupMode, group_mode
 from mlirhlo.interp.custom_calls.manual import manual_partitions
+from mlirhlo.interp.ops.collectives import GroupMode, group_mode
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups

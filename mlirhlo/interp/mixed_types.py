@@ -14,7 +14,7 @@ import numpy as np
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, leaves
 from mlirhlo.dialects.hlo.table import opcodes
-from mlirhlo.interp.elementwise_convert import convert
+from mlirhlo.interp.ops.elementwise_convert import convert
 from mlirhlo.interp.registry import Array, DynamicArray, Frame, Run, Value
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.ops.control_flow import CallOp, ParameterOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import OPCODES
-from mlirhlo.interp.elementwise import maximum, minimum
 from mlirhlo.interp.numerics import work_dtype
+from mlirhlo.interp.ops.elementwise import maximum, minimum
 from mlirhlo.interp.registry import Array, Program
 
 

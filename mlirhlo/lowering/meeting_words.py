@@ -11,8 +11,8 @@ WORD = 8
 
 WORLD, STATE, REPLICA, PARTITION, ACTIVE, FAULT = range(6)
 """Of a context: the world's address; the collective in which the device waits, as its number and 1, 0 when in none;
-its coordinates; whether the device runs, where no Python does (`runtime/device_threads_ir.py`); the number and 1 of
-the collective whose operands do not fit, 0 where all do."""
+its coordinates; whether the device runs, where no Python does (`runtime/generated/device_threads_ir.py`); the number
+and 1 of the collective whose operands do not fit, 0 where all do."""
 ENDED = 0
 """Of a world: not 0 once it has ended."""
 HEAD = 8
@@ -22,8 +22,8 @@ COUNT, POSITION, TABLE, MEETING, ROUND, SOURCE, TARGETS, ROUTES, COPIES = range(
 """Of a record: the devices of the group, 0 where this device is in none; its position among them; the address of the
 published pointers, those of a buffer side by side; that of the counters; that of this device's number of rounds
 there; the position of the device whose operands it gets, or -1; how many published pointers of a result this device
-writes to; what it exchanges with devices of other processes (`runtime/mpi_ir.py`), 0 where all are in this one; the
-address of what it copies for the others (`runtime/copies.py`), 0 where they read its operands themselves."""
+writes to; what it exchanges with devices of other processes (`runtime/generated/mpi_ir.py`), 0 where all are in this
+one; the address of what it copies for the others (`runtime/copies.py`), 0 where they read its operands themselves."""
 RECORD = 9
 """Words of a record."""
 

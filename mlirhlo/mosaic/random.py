@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mlirhlo.interp.random_bits import threefry_rounds
+from mlirhlo.interp.ops.random_bits import threefry_rounds
 from mlirhlo.mosaic.language.arithmetic import shift_right_logical
 from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike

@@ -25,7 +25,7 @@ from mlirhlo.numpy.errors import HloIndexError, HloTypeError, HloValueError, pro
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
-    from mlirhlo.numpy.trace import Trace
+    from mlirhlo.numpy.tracing.trace import Trace
 
 Data = np.ndarray[Any, np.dtype[Any]]
 
@@ -320,7 +320,7 @@ class Array:
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         from mlirhlo.numpy.indexing import set_item
-        from mlirhlo.numpy.trace import current
+        from mlirhlo.numpy.tracing.trace import current
 
         trace = current()
         if trace is not self._trace:

@@ -25,8 +25,8 @@ from mlirhlo.numpy.array import Array
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.errors import HloTypeError, problem
 from mlirhlo.numpy.operands import as_array
-from mlirhlo.numpy.trace import Trace, active, current, type_for
-from mlirhlo.numpy.tree import Structure, flatten, unflatten
+from mlirhlo.numpy.tracing.trace import Trace, active, current, type_for
+from mlirhlo.numpy.tracing.tree import Structure, flatten, unflatten
 
 Leaves = list[Array]
 Spec = tuple[DType, tuple[int, ...]]

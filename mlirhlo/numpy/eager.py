@@ -14,7 +14,7 @@ import numpy as np
 
 from mlirhlo.importing import LATE
 from mlirhlo.numpy.array import Array, Data
-from mlirhlo.numpy.trace import Builder, Trace, current, leaked, shape_for
+from mlirhlo.numpy.tracing.trace import Builder, Trace, current, leaked, shape_for
 
 with LATE:
     from mlirhlo.interp import engine

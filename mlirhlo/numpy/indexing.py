@@ -25,7 +25,7 @@ from mlirhlo.numpy.eager import kernel
 from mlirhlo.numpy.errors import HloIndexError, HloTypeError, HloValueError, problem
 from mlirhlo.numpy.manipulation import astype, broadcast_to, data_dependent, reshape
 from mlirhlo.numpy.operands import as_array, broadcast_shapes, is_scalar, scalar_data
-from mlirhlo.numpy.trace import current
+from mlirhlo.numpy.tracing.trace import current
 
 Range = tuple[int, int, int]
 

@@ -33,7 +33,7 @@ from mlirhlo.importing import LATE
 from mlirhlo.numpy.array import Array, Data
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
 from mlirhlo.numpy.operands import as_array
-from mlirhlo.numpy.signature import (
+from mlirhlo.numpy.tracing.signature import (
     Call,
     Signature,
     Sorter,
@@ -43,8 +43,8 @@ from mlirhlo.numpy.signature import (
     listed,
     spec_of,
 )
-from mlirhlo.numpy.trace import Builder, Trace, current, shape_for
-from mlirhlo.numpy.tree import LEAF, Structure, flatten, paths, unflatten
+from mlirhlo.numpy.tracing.trace import Builder, Trace, current, shape_for
+from mlirhlo.numpy.tracing.tree import LEAF, Structure, flatten, paths, unflatten
 
 with LATE:
     from mlirhlo import formats

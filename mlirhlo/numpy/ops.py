@@ -30,7 +30,7 @@ from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy.array import Array
 from mlirhlo.numpy.dtypes import DType
-from mlirhlo.numpy.trace import Trace, active, type_for
+from mlirhlo.numpy.tracing.trace import Trace, active, type_for
 
 Shape = tuple[int, ...]
 

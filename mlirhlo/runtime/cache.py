@@ -34,7 +34,7 @@ from typing import Any
 from mlirhlo.diagnostics import Diagnostic, Severity
 from mlirhlo.importing import ALONE
 from mlirhlo.runtime.jit import Cpu, compile_object, host_words
-from mlirhlo.runtime.workers import compile_all
+from mlirhlo.runtime.object_code.workers import compile_all
 
 LOG = logging.getLogger("mlirhlo.cache")
 
@@ -91,7 +91,7 @@ def builder_code(name: str, *arguments: object, **named: object) -> bytes:
 
 def _builder(name: str) -> Any:
     with ALONE:
-        return importlib.import_module(f"mlirhlo.runtime.{name}")
+        return importlib.import_module(f"mlirhlo.runtime.generated.{name}")
 
 
 def _cached(key: Callable[[], str], make: Callable[[], bytes]) -> bytes:

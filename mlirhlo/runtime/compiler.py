@@ -21,11 +21,11 @@ from mlirhlo.lowering.runtime_symbols import PARALLEL_FOR
 from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
-from mlirhlo.runtime.images import link
 from mlirhlo.runtime.jit import Library, compile_object
 from mlirhlo.runtime.modules import keep_module, kept_module, module_key
-from mlirhlo.runtime.units import halves, split
-from mlirhlo.runtime.workers import compile_all
+from mlirhlo.runtime.object_code.images import link
+from mlirhlo.runtime.object_code.units import halves, split
+from mlirhlo.runtime.object_code.workers import compile_all
 
 with LATE:
     from mlirhlo.lowering.cpu import compiler

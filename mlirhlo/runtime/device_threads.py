@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.interp.machine import Machine
-from mlirhlo.runtime import device_threads_ir as code
 from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.call_layout import DONE, NO_MEMORY
 from mlirhlo.runtime.calls import pool_functions
+from mlirhlo.runtime.generated import device_threads_ir as code
 from mlirhlo.runtime.jit import Library, lock_for_forks
 from mlirhlo.runtime.meetings import World, processors, system_functions
 from mlirhlo.runtime.threads import FUTEX

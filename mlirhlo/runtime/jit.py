@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from mlirhlo.diagnostics import error
 from mlirhlo.lowering import target as targets
-from mlirhlo.runtime.combining import gains_by_combining
-from mlirhlo.runtime.images import Image, Loaded, link
+from mlirhlo.runtime.object_code.combining import gains_by_combining
+from mlirhlo.runtime.object_code.images import Image, Loaded, link
 
 if TYPE_CHECKING:
     from threading import RLock

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.interp.collective_permute import permute_members
-from mlirhlo.interp.collectives import Meeting, misfit_of
+from mlirhlo.interp.ops.collective_permute import permute_members
+from mlirhlo.interp.ops.collectives import Meeting, misfit_of
 from mlirhlo.interp.plans import place_of
 from mlirhlo.lowering import meeting_words as words
-from mlirhlo.runtime import meeting_ir
 from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.copies import copies_of
+from mlirhlo.runtime.generated import meeting_ir
 from mlirhlo.runtime.jit import Library, lock_for_forks
 from mlirhlo.runtime.threads import FUTEX
 

@@ -27,8 +27,8 @@ from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.steps import Buffer, Tree
 from mlirhlo.runtime.cache import default_cache, object_key, sources
 from mlirhlo.runtime.fingerprint import fingerprint
-from mlirhlo.runtime.images import Image
 from mlirhlo.runtime.jit import Code
+from mlirhlo.runtime.object_code.images import Image
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

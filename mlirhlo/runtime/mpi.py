@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.runtime import meetings, mpi_ir
+from mlirhlo.runtime import meetings
 from mlirhlo.runtime.cache import builder_code
+from mlirhlo.runtime.generated import mpi_ir
 from mlirhlo.runtime.jit import Library
 from mlirhlo.runtime.launcher import launched
 

@@ -23,7 +23,8 @@ from mlirhlo.lowering.cpu.collective_parts import (
     size_of,
 )
 from mlirhlo.lowering.cpu.collectives import base_of, operands_of, results_of
-from mlirhlo.runtime import meetings, mpi_ir
+from mlirhlo.runtime import meetings
+from mlirhlo.runtime.generated import mpi_ir
 from mlirhlo.runtime.mpi import Ranks, Wait, listed, ranks
 from mlirhlo.runtime.shared_memory import share
 

@@ -17,7 +17,7 @@ import scaling
 import scaling_tools
 from program_shapes import SHAPES
 
-from mlirhlo.cli.analyses import render
+from mlirhlo.cli.opt.analyses import render
 from mlirhlo.debug.cost import chip, estimate
 from mlirhlo.debug.diff import diff_modules
 from mlirhlo.formats import Loaded, load

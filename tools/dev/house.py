@@ -30,8 +30,8 @@ REASONS: Mapping[str, str] = {
     "lowering/llvm_instructions.py": "LLVM's instructions, some of which are called as opcodes are",
     "lowering/nvvm_intrinsics.py": "NVVM's intrinsics, some of which are called as opcodes are",
     "mosaic/language/estimate.py": "operations of MLIR's math dialect",
-    "rewrites/algsimp/convert.py": "the left side of one rule",
-    "rewrites/algsimp/minmax.py": "the left side of one rule",
+    "rewrites/algsimp/arithmetic/convert.py": "the left side of one rule",
+    "rewrites/algsimp/arithmetic/minmax.py": "the left side of one rule",
     "rewrites/settled.py": "how far the rules of one pass look, and through what",
 }
 """Files that hold a set of opcodes, and why none of the columns says it."""

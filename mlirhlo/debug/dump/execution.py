@@ -16,7 +16,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import Shape, leaves
 from mlirhlo.formats.proto import encode_module
 from mlirhlo.formats.proto.containers_pb2 import HloSnapshot, HloUnoptimizedSnapshot
-from mlirhlo.formats.proto.framed import write_framed
+from mlirhlo.formats.proto.files.framed import write_framed
 from mlirhlo.formats.proto.literal_pb2 import LiteralProto
 from mlirhlo.formats.proto.literals import encode_literal
 from mlirhlo.interp.values import literal_of_value, value_from

@@ -58,6 +58,7 @@ from mlirhlo.dialects.hlo.syntax import SyntaxProblem, parse_all
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.proto import dimensions, shardings
 from mlirhlo.formats.proto.context import Codec, Context, Place
+from mlirhlo.formats.proto.files.wire import VARINT
 from mlirhlo.formats.proto.literals import decode_literal, encode_literal
 from mlirhlo.formats.proto.message import (
     DecodeProblem,
@@ -74,7 +75,6 @@ from mlirhlo.formats.proto.module_pb2 import TriState
 from mlirhlo.formats.proto.op_attributes_pb2 import BlockScalingConfig, ShuffleMode
 from mlirhlo.formats.proto.raw import fill, raw_of
 from mlirhlo.formats.proto.shapes import shape_bytes, shape_of_bytes
-from mlirhlo.formats.proto.wire import VARINT
 from mlirhlo.formats.proto.words import (
     API_VERSIONS,
     CONVOLUTION_KINDS,

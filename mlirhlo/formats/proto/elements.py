@@ -14,8 +14,8 @@ from array import array
 from collections.abc import Sequence
 
 from mlirhlo.dialects.hlo.element_types import Kind, PrimitiveType
+from mlirhlo.formats.proto.files.wire import BYTES, fields
 from mlirhlo.formats.proto.literal_pb2 import LiteralProto
-from mlirhlo.formats.proto.wire import BYTES, fields
 
 _PACKED = frozenset({"f32s", "f64s", "c64s", "c128s"})
 """Fields of fixed-width numbers: their packed bytes are the data. Complex numbers are pairs."""

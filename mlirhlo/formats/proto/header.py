@@ -42,6 +42,7 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.formats.proto.annotations import frontend_attributes_bytes, frontend_attributes_of
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
 from mlirhlo.formats.proto.context import Context
+from mlirhlo.formats.proto.files.wire import VARINT
 from mlirhlo.formats.proto.message import (
     bytes_field,
     join,
@@ -59,7 +60,6 @@ from mlirhlo.formats.proto.module_pb2 import (
 )
 from mlirhlo.formats.proto.recovery import recovery_bytes, recovery_of
 from mlirhlo.formats.proto.shapes import decode_program_shape, program_shape_bytes
-from mlirhlo.formats.proto.wire import VARINT
 
 _PAYLOADS = "proto_payloads"
 """Header attribute: the table of payloads, in base64."""

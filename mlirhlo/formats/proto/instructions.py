@@ -24,6 +24,7 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.proto.annotations import payload_of
 from mlirhlo.formats.proto.context import Codec, Context, Place
+from mlirhlo.formats.proto.files.wire import BYTES, VARINT
 from mlirhlo.formats.proto.groups import Chunk
 from mlirhlo.formats.proto.literals import fitted
 from mlirhlo.formats.proto.message import (
@@ -37,7 +38,6 @@ from mlirhlo.formats.proto.message import (
 )
 from mlirhlo.formats.proto.module_pb2 import HloInstructionProto
 from mlirhlo.formats.proto.rows import Row
-from mlirhlo.formats.proto.wire import BYTES, VARINT
 
 # Reading ----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 
 from mlirhlo.diagnostics import HloError, Place, error
-from mlirhlo.formats.proto.wire import BYTES, FIXED32, FIXED64, VARINT, fields
+from mlirhlo.formats.proto.files.wire import BYTES, FIXED32, FIXED64, VARINT, fields
 
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 

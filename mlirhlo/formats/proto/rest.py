@@ -15,8 +15,8 @@ from __future__ import annotations
 import base64
 import binascii
 
+from mlirhlo.formats.proto.files.wire import WireProblem, fields
 from mlirhlo.formats.proto.message import bytes_field, join, split
-from mlirhlo.formats.proto.wire import WireProblem, fields
 
 _ENCODED, _ORIGINAL = 1, 2
 

@@ -31,7 +31,7 @@ from mlirhlo.integrations.torch.aten.rules import DTYPES, dtype_of
 from mlirhlo.integrations.torch.decompositions import encoder_layer
 from mlirhlo.numpy import ops
 from mlirhlo.numpy.array import Array
-from mlirhlo.numpy.trace import Builder, Trace, shape_for
+from mlirhlo.numpy.tracing.trace import Builder, Trace, shape_for
 from mlirhlo.runtime.programs import Program, platform_named, prepare
 
 OPTIONS = ("platform", "fallback", "compiler_options")

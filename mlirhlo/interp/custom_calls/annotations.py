@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.dialects.hlo.shapes import TupleShape
-from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes
+from mlirhlo.interp.ops.async_ops import zeros
 from mlirhlo.interp.registry import Frame, Value
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import numpy as np
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes, unfit
-from mlirhlo.interp.dot import DotDimensions, accumulator, dot_general, rounded
 from mlirhlo.interp.numerics import work_dtype
+from mlirhlo.interp.ops.async_ops import zeros
+from mlirhlo.interp.ops.dot import DotDimensions, accumulator, dot_general, rounded
 from mlirhlo.interp.registry import Array, Frame, Value
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlirhlo.diagnostics import error
-from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.closeness import disagreement
 from mlirhlo.interp.custom_calls import computes
+from mlirhlo.interp.ops.async_ops import zeros
 from mlirhlo.interp.registry import Frame, Value
 
 if TYPE_CHECKING:

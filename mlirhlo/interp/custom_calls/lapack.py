@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves
-from mlirhlo.interp import linalg_factor as factor
 from mlirhlo.interp.custom_calls import options_of, register_custom_call, unfit
 from mlirhlo.interp.custom_calls.lapack_signature import is_lower, letter
-from mlirhlo.interp.linalg import adjoint, cholesky_lower, solve_triangular, widened
-from mlirhlo.interp.linalg_factor import batched
-from mlirhlo.interp.linalg_schur import schur
+from mlirhlo.interp.linear_algebra import linalg_factor as factor
+from mlirhlo.interp.linear_algebra.linalg import adjoint, cholesky_lower, solve_triangular, widened
+from mlirhlo.interp.linear_algebra.linalg_factor import batched
+from mlirhlo.interp.linear_algebra.linalg_schur import schur
 from mlirhlo.interp.registry import Array, Frame, Value
 
 if TYPE_CHECKING:

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes, options_of, unfit
 from mlirhlo.interp.custom_calls.tpu_parts import computes_in_parts
-from mlirhlo.interp.linalg import cholesky_lower, solve_triangular, widened
-from mlirhlo.interp.linalg_factor import (
+from mlirhlo.interp.linear_algebra.linalg import cholesky_lower, solve_triangular, widened
+from mlirhlo.interp.linear_algebra.linalg_factor import (
     batched,
     householder_product,
     lu_factor,
     qr_factor,
     solve_tridiagonal,
 )
-from mlirhlo.interp.random_bits import threefry_rounds
+from mlirhlo.interp.ops.async_ops import zeros
+from mlirhlo.interp.ops.random_bits import threefry_rounds
 from mlirhlo.interp.registry import Array, Frame, Value
 
 if TYPE_CHECKING:

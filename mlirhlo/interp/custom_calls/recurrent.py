@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes, unfit
 from mlirhlo.interp.custom_calls.sparse import opaque_of
+from mlirhlo.interp.ops.async_ops import zeros
 from mlirhlo.interp.registry import Array, Frame, Value
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.async_ops import zeros
 from mlirhlo.interp.custom_calls import computes, options_of, register_custom_call, unfit
-from mlirhlo.interp.linalg import widened
+from mlirhlo.interp.linear_algebra.linalg import widened
+from mlirhlo.interp.ops.async_ops import zeros
 from mlirhlo.interp.registry import Array, Frame, Meaning, Value
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlirhlo.interp.custom_calls import computes
-from mlirhlo.interp.linalg_factor import batched
+from mlirhlo.interp.linear_algebra.linalg_factor import batched
 from mlirhlo.interp.registry import Array, Frame, Value
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from mlirhlo.dialects.structured import (
     sizes_of,
 )
 from mlirhlo.dialects.structured.dense import DYNAMIC
-from mlirhlo.interp.dot import rounded
-from mlirhlo.interp.indexing import as_signed
 from mlirhlo.interp.numerics import work_dtype, wrap
+from mlirhlo.interp.ops.dot import rounded
+from mlirhlo.interp.ops.indexing import as_signed
+from mlirhlo.interp.ops.reduction import fold_rows
 from mlirhlo.interp.reducers import Reducer, combine, fold, identity_element
-from mlirhlo.interp.reduction import fold_rows
 from mlirhlo.interp.registry import Array
 from mlirhlo.interp.structured.bodies import Bodies, along
 from mlirhlo.interp.structured.kernels import computes

@@ -12,12 +12,12 @@ import numpy as np
 from mlirhlo.dialects.hlo.attributes.dimensions import Window, WindowDimension
 from mlirhlo.dialects.structured import GatherOp, ScatterOp, SelectAndScatterOp, sizes_of
 from mlirhlo.dialects.structured.base import ints_of
-from mlirhlo.interp.indexing import as_signed, combine_at
+from mlirhlo.interp.ops.indexing import as_signed, combine_at
+from mlirhlo.interp.ops.windows import WindowPlaces, selected
 from mlirhlo.interp.registry import Array
 from mlirhlo.interp.structured.bodies import Bodies
 from mlirhlo.interp.structured.dense import indices_of, read
 from mlirhlo.interp.structured.kernels import computes
-from mlirhlo.interp.windows import WindowPlaces, selected
 
 
 @computes(GatherOp)

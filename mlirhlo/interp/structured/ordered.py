@@ -20,8 +20,8 @@ from mlirhlo.dialects.structured import (
     element_types,
 )
 from mlirhlo.dialects.structured.base import ints_attribute
+from mlirhlo.interp.ops.sorting import top
 from mlirhlo.interp.registry import Array
-from mlirhlo.interp.sorting import top
 from mlirhlo.interp.structured.bodies import Bodies
 from mlirhlo.interp.structured.kernels import computes
 

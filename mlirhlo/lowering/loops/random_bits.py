@@ -1,7 +1,7 @@
 """random_bits: Threefry-2x32 and Philox-4x32-10, bit for bit as the interpreter.
 
 A block is what one value of the counter gives: two words of 32 bits of Threefry, four of Philox. Which elements of
-the result they are is told by `interp/random_bits.py`.
+the result they are is told by `interp/ops/random_bits.py`.
 
     parallel for chunks of blocks:
       for vectors of blocks:  words = rounds(key, counter + block);  bits[elements of the blocks] = words

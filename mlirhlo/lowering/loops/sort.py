@@ -25,7 +25,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from mlirhlo.dialects import arith as casts
 from mlirhlo.dialects.hlo.element_types import F32, PrimitiveType
 from mlirhlo.dialects.structured import SortOp
-from mlirhlo.interp.sorting import SortKey
+from mlirhlo.interp.ops.sorting import SortKey
 from mlirhlo.lowering.builder import INDEX, Index, Loop
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import Value

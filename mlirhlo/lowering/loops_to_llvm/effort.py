@@ -3,8 +3,8 @@
 LLVM takes its time for every function and loop, whether they count or not. A function whose loops only
 call others (the loops over blocks and tiles around a micro-kernel, `main`), or which has none and only
 handles scalars (what starts a parallel loop), takes no measurable time itself: it is marked
-`optnone`, and `runtime/units.py` compiles what is so marked without optimisation. Loops inside that do work of
-their own, such as packing, become functions of theirs.
+`optnone`, and `runtime/object_code/units.py` compiles what is so marked without optimisation. Loops inside that do work
+of their own, such as packing, become functions of theirs.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import SortOp, sizes_of
 from mlirhlo.dialects.structured.base import yielded
-from mlirhlo.interp.sorting import SortKey, sort_key
+from mlirhlo.interp.ops.sorting import SortKey, sort_key
 from mlirhlo.lowering.hlo_to_loops.sort_keys import key_bits
 from mlirhlo.lowering.schedule.attributes import Schedule
 

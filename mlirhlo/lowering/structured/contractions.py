@@ -35,8 +35,8 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.quick import region_of
 from mlirhlo.dialects.structured import ContractOp, ScanOp, identity_map, sizes_of
 from mlirhlo.dialects.structured.index_maps import reversed_index, simplified_map
-from mlirhlo.interp.dot import accumulator as numpy_type
 from mlirhlo.interp.numerics import work_dtype
+from mlirhlo.interp.ops.dot import accumulator as numpy_type
 from mlirhlo.lowering.memory_order import physical_dimensions
 from mlirhlo.lowering.structured.bodies import Body, passing_body
 from mlirhlo.lowering.structured.bodies import element_of as element

@@ -24,7 +24,7 @@ from mlirhlo.mosaic.attributes import (
 from mlirhlo.mosaic.fast import integers, packing
 from mlirhlo.mosaic.fast.sources import product_in_pairs
 from mlirhlo.mosaic.fast.writer import Val, Writer, has_no_program, tensor, type_of
-from mlirhlo.mosaic.interpreter.tpu_matmul import maps_of
+from mlirhlo.mosaic.interpreter.ops.tpu_matmul import maps_of
 
 Translate: TypeAlias = "Callable[[Writer, Operation, list[Val]], Val]"
 

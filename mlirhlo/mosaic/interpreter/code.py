@@ -26,7 +26,7 @@ from mlirhlo.mosaic.interpreter.problems import place_of, unfit, unknown
 from mlirhlo.mosaic.interpreter.registry import MEANINGS, RegionRun, Run
 
 with LATE:
-    from mlirhlo.mosaic.interpreter import branches
+    from mlirhlo.mosaic.interpreter.ops import branches
 
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ Step: TypeAlias = "tuple[Run, tuple[int, ...], int | tuple[int, ...], Operation]
 def load_meanings() -> None:
     """Imports the families, so that all meanings are registered."""
     for family in FAMILIES:
-        import_module(f"mlirhlo.mosaic.interpreter.{family}")
+        import_module(f"mlirhlo.mosaic.interpreter.ops.{family}")
 
 
 @dataclass(slots=True, eq=False)

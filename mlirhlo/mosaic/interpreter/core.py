@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
     from mlirhlo.mosaic.interpreter.checks import Checks
+    from mlirhlo.mosaic.interpreter.ops.tpu_mxu import Unit
     from mlirhlo.mosaic.interpreter.poison import Poison
     from mlirhlo.mosaic.interpreter.registry import Array
-    from mlirhlo.mosaic.interpreter.tpu_mxu import Unit
     from mlirhlo.mosaic.interpreter.world import World
     from mlirhlo.mosaic.timeline import Timeline
     from mlirhlo.mosaic.timeline.clock import CoreTime

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.interp.random_bits import threefry_rounds
+from mlirhlo.interp.ops.random_bits import threefry_rounds
 from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.evaluate import evaluate
 from mlirhlo.mosaic.language.random import erf_inv

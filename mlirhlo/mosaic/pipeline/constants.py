@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
 from mlirhlo.mosaic.attributes import attribute_of, name_of
-from mlirhlo.mosaic.interpreter.arith import constant
+from mlirhlo.mosaic.interpreter.ops.arith import constant
 from mlirhlo.mosaic.interpreter.registry import MEANINGS
 from mlirhlo.mosaic.pipeline.building import build, element_of, insert, is_vector
 
@@ -32,7 +32,7 @@ def fold_constants(op: Operation) -> SSAValue | None:
     if name_of(op) in _DIVIDES and not values[1].astype(bool).all():
         return None
     for module in ("arith", "math", "tpu_misc"):
-        import_module(f"mlirhlo.mosaic.interpreter.{module}")
+        import_module(f"mlirhlo.mosaic.interpreter.ops.{module}")
     with np.errstate(all="ignore"):
         run = MEANINGS[name_of(op)](op, cast("Any", None))
         found = np.asarray(run(cast("Any", None), *values)).reshape(-1)[0]

@@ -9,8 +9,8 @@ from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
+from mlirhlo.mosaic.interpreter.ops.tpu_matmul import maps_of
 from mlirhlo.mosaic.interpreter.products import indexing_maps
-from mlirhlo.mosaic.interpreter.tpu_matmul import maps_of
 from mlirhlo.mosaic.pipeline.building import (
     attribute,
     build,

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import MemRefType, VectorType
 from mlirhlo.mosaic.attributes import attribute_of, case_of, integers_of, name_of
 from mlirhlo.mosaic.interpreter.memory import dtype_in, shape_of
 from mlirhlo.mosaic.interpreter.numbers import width_of
+from mlirhlo.mosaic.interpreter.ops.tpu_matmul import maps_of
 from mlirhlo.mosaic.interpreter.products import indexing_maps
-from mlirhlo.mosaic.interpreter.tpu_matmul import maps_of
 from mlirhlo.mosaic.timeline.figures import Chip
 
 if TYPE_CHECKING:

@@ -7,36 +7,40 @@ from typing import ClassVar
 
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.rewrites.algsimp import (
-    add,
-    broadcast,
     collectives,
-    compare,
-    complex_parts,
-    concatenate,
     control,
-    convert,
     convolution,
     data,
-    divide,
     dot,
     dot_cost,
     dot_operands,
-    dynamic_slice,
-    gather,
-    logic,
     mapping,
-    minmax,
-    movement_chains,
-    multiply,
-    physical_moves,
     reduce,
     reduce_window,
-    reshape,
-    scatter,
+)
+from mlirhlo.rewrites.algsimp.arithmetic import (
+    add,
+    compare,
+    complex_parts,
+    convert,
+    divide,
+    logic,
+    minmax,
+    multiply,
     select,
-    slicing,
     subtract,
     transcendental,
+)
+from mlirhlo.rewrites.algsimp.movement import (
+    broadcast,
+    concatenate,
+    dynamic_slice,
+    gather,
+    movement_chains,
+    physical_moves,
+    reshape,
+    scatter,
+    slicing,
 )
 from mlirhlo.rewrites.algsimp.options import AlgsimpOptions
 from mlirhlo.rewrites.passes import Trace

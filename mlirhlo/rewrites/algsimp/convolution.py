@@ -29,7 +29,6 @@ from mlirhlo.dialects.hlo.ops import (
     ReduceOp,
     ReverseOp,
 )
-from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -44,7 +43,8 @@ from mlirhlo.rewrites.algsimp.common import (
 )
 from mlirhlo.rewrites.algsimp.dot import swapped_precision
 from mlirhlo.rewrites.algsimp.dot_operands import accumulator
-from mlirhlo.rewrites.algsimp.physical import is_plain, order_of, same_memory
+from mlirhlo.rewrites.algsimp.movement.broadcast import LI
+from mlirhlo.rewrites.algsimp.movement.physical import is_plain, order_of, same_memory
 from mlirhlo.rewrites.computations import binary_computation
 from mlirhlo.rewrites.rules import Rewriter, rule
 

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.ops import ConvertOp, DotOp, Instruction, MultiplyOp
-from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import Builder, array, element, sized, typed
+from mlirhlo.rewrites.algsimp.movement.broadcast import LI
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 _LHS_RHS = (

@@ -16,7 +16,6 @@ from mlirhlo.dialects.hlo.ops import (
     ReverseOp,
     SliceOp,
 )
-from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -38,7 +37,8 @@ from mlirhlo.rewrites.algsimp.dot import (
     numbers,
 )
 from mlirhlo.rewrites.algsimp.mapping import reducer
-from mlirhlo.rewrites.algsimp.slicing import parts_of
+from mlirhlo.rewrites.algsimp.movement.broadcast import LI
+from mlirhlo.rewrites.algsimp.movement.slicing import parts_of
 from mlirhlo.rewrites.computations import binary_computation
 from mlirhlo.rewrites.rules import Rewriter, rule
 

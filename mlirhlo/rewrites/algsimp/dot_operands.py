@@ -23,7 +23,6 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.table import Movement
-from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -43,7 +42,8 @@ from mlirhlo.rewrites.algsimp.dot import (
     numbers,
     swapped_properties,
 )
-from mlirhlo.rewrites.algsimp.physical import groups
+from mlirhlo.rewrites.algsimp.movement.broadcast import LI
+from mlirhlo.rewrites.algsimp.movement.physical import groups
 from mlirhlo.rewrites.computations import binary_computation
 from mlirhlo.rewrites.rules import Rewriter, rule
 

@@ -9,7 +9,6 @@ from mlirhlo.dialects.hlo.ops import (
     MapOp,
     ParameterOp,
 )
-from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -18,6 +17,7 @@ from mlirhlo.rewrites.algsimp.common import (
     literal_of,
     own_properties,
 )
+from mlirhlo.rewrites.algsimp.movement.broadcast import ELEMENTWISE
 from mlirhlo.rewrites.rules import Rewriter, rule
 
 

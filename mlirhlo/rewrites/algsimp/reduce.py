@@ -33,7 +33,7 @@ from mlirhlo.dialects.hlo.ops import (
     TupleOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.rewrites.algsimp.broadcast import LI
+from mlirhlo.rewrites.algsimp.arithmetic.minmax import is_end
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -52,9 +52,9 @@ from mlirhlo.rewrites.algsimp.common import (
 )
 from mlirhlo.rewrites.algsimp.dot import is_plain
 from mlirhlo.rewrites.algsimp.mapping import reducer
-from mlirhlo.rewrites.algsimp.minmax import is_end
-from mlirhlo.rewrites.algsimp.physical import reshape_is_bitcast
-from mlirhlo.rewrites.algsimp.reshape import unmodified
+from mlirhlo.rewrites.algsimp.movement.broadcast import LI
+from mlirhlo.rewrites.algsimp.movement.physical import reshape_is_bitcast
+from mlirhlo.rewrites.algsimp.movement.reshape import unmodified
 from mlirhlo.rewrites.computations import add_rerooted
 from mlirhlo.rewrites.rules import Rewriter, rule
 

@@ -25,7 +25,6 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.table import Movement
-from mlirhlo.rewrites.algsimp.broadcast import LI
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -44,7 +43,8 @@ from mlirhlo.rewrites.algsimp.common import (
     starts_neutral,
 )
 from mlirhlo.rewrites.algsimp.mapping import reducer
-from mlirhlo.rewrites.algsimp.slicing import parts_of
+from mlirhlo.rewrites.algsimp.movement.broadcast import LI
+from mlirhlo.rewrites.algsimp.movement.slicing import parts_of
 from mlirhlo.rewrites.computations import add_rerooted
 from mlirhlo.rewrites.rules import Rewriter, rule
 

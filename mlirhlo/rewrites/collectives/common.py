@@ -17,7 +17,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import Role, properties_of
-from mlirhlo.interp.collectives import GroupMode, group_mode
+from mlirhlo.interp.ops.collectives import GroupMode, group_mode
 from mlirhlo.rewrites.spmd.reducers import opcode_of
 
 Ids = tuple[tuple[int, ...], ...]
@@ -71,7 +71,7 @@ def groups_of(op: Instruction, around: Surroundings) -> Ids | None:
     """The groups of a collective as lists of devices, in order; None as `ids_of`.
 
     Devices are numbered replica * partitions + partition; each is in one group. Source: the modes of
-    `mlirhlo.interp.collectives`.
+    `mlirhlo.interp.ops.collectives`.
     """
     ids = ids_of(op, around)
     if ids is None:

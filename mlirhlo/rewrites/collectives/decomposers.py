@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import AllGatherOp, AllReduceOp, AllToAllOp, ReduceScatterOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, default_layout
-from mlirhlo.interp.collectives import GroupMode, group_mode
+from mlirhlo.interp.ops.collectives import GroupMode, group_mode
 from mlirhlo.rewrites.collectives.common import Ids, Surroundings, groups_of, ids_of, next_channel
 from mlirhlo.rewrites.computations import binary_computation
 from mlirhlo.rewrites.passes import HloPass, Trace

@@ -19,8 +19,8 @@ from mlirhlo.dialects.hlo.ops import (
     SliceOp,
 )
 from mlirhlo.dialects.hlo.ops.base import Binary, Instruction
+from mlirhlo.rewrites.algsimp.arithmetic.convert import holds
 from mlirhlo.rewrites.algsimp.common import element
-from mlirhlo.rewrites.algsimp.convert import holds
 from mlirhlo.rewrites.collectives.common import Surroundings, key_of, reduction_of
 from mlirhlo.rewrites.collectives.simplifiers import Simplifier, array_of, is_single
 from mlirhlo.rewrites.computations import binary_computation

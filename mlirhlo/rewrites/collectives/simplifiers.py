@@ -26,7 +26,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction, classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import Opcode
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.interp.collectives import GroupMode, group_mode
+from mlirhlo.interp.ops.collectives import GroupMode, group_mode
 from mlirhlo.rewrites.collectives.common import (
     Ids,
     Surroundings,

@@ -12,7 +12,7 @@ from mlirhlo.dialects.hlo.attributes.base import integer, string
 from mlirhlo.dialects.hlo.build import make
 from mlirhlo.dialects.hlo.ops import CustomCallOp, GetTupleElementOp, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape
-from mlirhlo.interp.custom_calls import gpu_gemm
+from mlirhlo.interp.custom_calls.gpu import gpu_gemm
 from mlirhlo.rewrites.rules import Rewriter
 
 GEMM, LT, F8 = "__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8"

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes.base import boolean, integers, string
 from mlirhlo.dialects.hlo.ops import CustomCallOp
-from mlirhlo.interp.custom_calls.gpu_gemm import dimensions_of
+from mlirhlo.interp.custom_calls.gpu.gpu_gemm import dimensions_of
 from mlirhlo.interp.custom_calls.options import options_of
 from mlirhlo.rewrites.gpu_libraries.gpu_calls import F8, GEMM, GEMM_CONFIG, LT, config_of
 from mlirhlo.rewrites.gpu_libraries.library_convolutions import convolution_of_a_library

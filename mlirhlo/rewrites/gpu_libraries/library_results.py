@@ -8,7 +8,7 @@ from typing import Any, cast
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, PrimitiveType
 from mlirhlo.dialects.hlo.ops import CustomCallOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.interp.dot import accumulator
+from mlirhlo.interp.ops.dot import accumulator
 from mlirhlo.rewrites.linear_algebra.client import Graph, Value
 
 

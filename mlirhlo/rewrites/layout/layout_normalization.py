@@ -39,7 +39,6 @@ from mlirhlo.dialects.hlo.ops import (
     TransposeOp,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE
 from mlirhlo.rewrites.algsimp.common import (
     Builder,
     array,
@@ -47,7 +46,8 @@ from mlirhlo.rewrites.algsimp.common import (
     literal_of,
     own_properties,
 )
-from mlirhlo.rewrites.algsimp.physical import (
+from mlirhlo.rewrites.algsimp.movement.broadcast import ELEMENTWISE
+from mlirhlo.rewrites.algsimp.movement.physical import (
     is_plain,
     order_of,
     reshape_is_bitcast,

@@ -8,7 +8,7 @@ from typing import ClassVar
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.hlo.ops import BitcastOp, CopyOp, ReduceOp
 from mlirhlo.rewrites.algsimp.common import Builder, array, is_array, own_properties
-from mlirhlo.rewrites.algsimp.physical import is_plain, order_of, with_order
+from mlirhlo.rewrites.algsimp.movement.physical import is_plain, order_of, with_order
 from mlirhlo.rewrites.layout.layout_normalization import finish, is_descending, normal, normalised
 from mlirhlo.rewrites.legalize.expander import ExpanderPass
 from mlirhlo.rewrites.rules import Rewriter, Rule, rule

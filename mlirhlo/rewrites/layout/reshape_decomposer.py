@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from mlirhlo.dialects.hlo.ops import BitcastOp, CopyOp, ReshapeOp
 from mlirhlo.rewrites.algsimp.common import Builder, array
-from mlirhlo.rewrites.algsimp.physical import (
+from mlirhlo.rewrites.algsimp.movement.physical import (
     is_plain,
     reshape_is_bitcast,
     reshaped_in_place,

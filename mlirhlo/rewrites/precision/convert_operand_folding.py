@@ -16,8 +16,8 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import classes_of
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import Movement
+from mlirhlo.rewrites.algsimp.arithmetic.convert import holds
 from mlirhlo.rewrites.algsimp.common import Builder, array, element, own_properties, typed
-from mlirhlo.rewrites.algsimp.convert import holds
 from mlirhlo.rewrites.rules import Rewriter, Rule, RulePass, rule
 
 _MOVES = classes_of(

@@ -35,12 +35,12 @@ from mlirhlo.nesting import Walk, walked
 from mlirhlo.rewrites.spmd.emit import Computations, Emitter, Value, shape_of_value
 from mlirhlo.rewrites.spmd.factors import leaves, rank_of
 from mlirhlo.rewrites.spmd.grid import Grids, Placement, whole
-from mlirhlo.rewrites.spmd.local import Leaf, Windows, Work
 from mlirhlo.rewrites.spmd.manual_regions import MANUAL_BORDERS, border
 from mlirhlo.rewrites.spmd.part import Opaque, Part, Tree, placed, reshard
 from mlirhlo.rewrites.spmd.reducers import from_device
 from mlirhlo.rewrites.spmd.shifting_rules import variants_of
 from mlirhlo.rewrites.spmd.strategy import cheapest, common_grid, manual_of
+from mlirhlo.rewrites.spmd.tiles.local import Leaf, Windows, Work
 
 BARRIERS = ("ShardBarrierFrom", "ShardBarrierTo")
 """Shardings go through them one way: from what reads the first, from what the second reads."""

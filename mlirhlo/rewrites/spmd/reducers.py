@@ -15,8 +15,8 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.rewrites.spmd.emit import Emitter, Estimate, Value
 from mlirhlo.rewrites.spmd.factors import leaves
-from mlirhlo.rewrites.spmd.local import Work
 from mlirhlo.rewrites.spmd.part import Part
+from mlirhlo.rewrites.spmd.tiles.local import Work
 
 
 def addition(work: Work) -> str:

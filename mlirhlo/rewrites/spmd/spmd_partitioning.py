@@ -11,19 +11,19 @@ from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.rewrites.passes import HloPass, Trace
-from mlirhlo.rewrites.spmd import (
+from mlirhlo.rewrites.spmd.counted_indices import count_as_batches
+from mlirhlo.rewrites.spmd.emit import Computations
+from mlirhlo.rewrites.spmd.grid import Grids
+from mlirhlo.rewrites.spmd.partitioner import Partitioner
+from mlirhlo.rewrites.spmd.partitions import partitions_of, shardings_of
+from mlirhlo.rewrites.spmd.tiles import (
     local_index,
     local_linear,
     local_moves,
     local_random,
     local_reduce,
 )
-from mlirhlo.rewrites.spmd.counted_indices import count_as_batches
-from mlirhlo.rewrites.spmd.emit import Computations
-from mlirhlo.rewrites.spmd.grid import Grids
-from mlirhlo.rewrites.spmd.local import Windows
-from mlirhlo.rewrites.spmd.partitioner import Partitioner
-from mlirhlo.rewrites.spmd.partitions import partitions_of, shardings_of
+from mlirhlo.rewrites.spmd.tiles.local import Windows
 
 HANDLING = (local_index, local_linear, local_moves, local_random, local_reduce)
 """Imported for the handlers they register."""

@@ -13,8 +13,8 @@ from dataclasses import replace
 from mlirhlo.rewrites.spmd.emit import Estimate
 from mlirhlo.rewrites.spmd.factors import Dims, Factors, gathered, spread
 from mlirhlo.rewrites.spmd.grid import Axes, Grid, Placement
-from mlirhlo.rewrites.spmd.local import SHIFTING, Leaf, Work, perform
 from mlirhlo.rewrites.spmd.part import Part, reshard
+from mlirhlo.rewrites.spmd.tiles.local import SHIFTING, Leaf, Work, perform
 
 Cuts = dict[int, Axes]
 MOST_CANDIDATES = 48

@@ -23,9 +23,9 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.table import Role, properties_of
 from mlirhlo.rewrites.spmd.emit import Emitter, Value, array_of, dense, shape_of_value, sized
 from mlirhlo.rewrites.spmd.grid import Axes, Placement
-from mlirhlo.rewrites.spmd.local import Leaf, Work
 from mlirhlo.rewrites.spmd.part import Part, can_cut, can_join, mask, reshard, tile_of
 from mlirhlo.rewrites.spmd.reducers import addition
+from mlirhlo.rewrites.spmd.tiles.local import Leaf, Work
 
 MIB = 1 << 20
 

@@ -19,7 +19,7 @@ from mlirhlo.rewrites.stablehlo_refine_shapes.ir import (
 )
 
 with LATE:
-    from mlirhlo.interp import elementwise, elementwise_convert
+    from mlirhlo.interp.ops import elementwise, elementwise_convert
 
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from mlirhlo.rewrites.stablehlo_simplify.driver import (
 )
 
 with LATE:
-    from mlirhlo.interp import elementwise
+    from mlirhlo.interp.ops import elementwise
 
 
 if TYPE_CHECKING:

@@ -12,7 +12,11 @@ from mlirhlo.dialects.hlo.attributes.header import StackFramesAttr
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
-from mlirhlo.rewrites.stablehlo_to_hlo import (
+from mlirhlo.rewrites.stablehlo_to_hlo import shardy, shardy_ops
+from mlirhlo.rewrites.stablehlo_to_hlo.annotations import read_common
+from mlirhlo.rewrites.stablehlo_to_hlo.core import Exporter
+from mlirhlo.rewrites.stablehlo_to_hlo.entry import Function, device_counts
+from mlirhlo.rewrites.stablehlo_to_hlo.ops import (
     asynchronous,
     chlo_ops,
     collectives,
@@ -25,13 +29,8 @@ from mlirhlo.rewrites.stablehlo_to_hlo import (
     mhlo_ops,
     random,
     reduction,
-    shardy,
-    shardy_ops,
     tokens,
 )
-from mlirhlo.rewrites.stablehlo_to_hlo.annotations import read_common
-from mlirhlo.rewrites.stablehlo_to_hlo.core import Exporter
-from mlirhlo.rewrites.stablehlo_to_hlo.entry import Function, device_counts
 
 FAMILIES = (
     asynchronous,

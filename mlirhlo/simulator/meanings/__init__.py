@@ -15,23 +15,25 @@ from mlirhlo.simulator.meanings import (
     floats,
     halves,
     integers,
-    matrix,
     mbarriers,
     memory,
     moves,
     multimem,
     proxies,
     synchronisation,
+    video,
+)
+from mlirhlo.simulator.meanings.control import leave_function
+from mlirhlo.simulator.meanings.matrices import (
+    matrix,
     tensor_instructions,
     tensor_products,
-    video,
     wgmma,
     wmma,
 )
-from mlirhlo.simulator.meanings.control import leave_function
+from mlirhlo.simulator.meanings.matrices.tensor_memory import loaded_of, loads_waited_for
+from mlirhlo.simulator.meanings.matrices.wgmma_registers import guarded_registers, note_registers
 from mlirhlo.simulator.meanings.registry import MEANINGS
-from mlirhlo.simulator.meanings.tensor_memory import loaded_of, loads_waited_for
-from mlirhlo.simulator.meanings.wgmma_registers import guarded_registers, note_registers
 
 __all__ = [
     "MEANINGS",

@@ -269,7 +269,8 @@ def _wait(assembler: Assembler) -> Run:
     tries = POLLS_BEFORE_DEADLOCK // 2 if assembler.has("try_wait") else 0
 
     def run(cohort: Cohort, lanes: Lanes) -> Split | None:
-        from mlirhlo.simulator.meanings import tensor_memory, transfers
+        from mlirhlo.simulator.meanings import transfers
+        from mlirhlo.simulator.meanings.matrices import tensor_memory
 
         objects, index = objects_of(cohort), locate(cohort, lanes)
         _check_visible(cohort, lanes, index)

@@ -213,7 +213,7 @@ def test_stepping(tool: Tool, pair: Path, tmp_path: Path, monkeypatch: pytest.Mo
     file = tmp_path / "m.hlo"
     file.write_text(ADD)
     answers = iter(["\n", "%x\n", "nosuch\n", "c\n"])
-    monkeypatch.setattr("mlirhlo.cli.progress._keyboard", lambda: lambda: next(answers))
+    monkeypatch.setattr("mlirhlo.cli.replay.progress._keyboard", lambda: lambda: next(answers))
     ran = tool(*ALONE, f"--input_npz={pair}", "--step", file)
     assert ran.code == 0
     assert ran.err.count("[Enter] next") == 4

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from support import one_in, sampled
 
-from mlirhlo.cli import stages
+from mlirhlo.cli.opt import stages
+from mlirhlo.cli.opt.stage_passes import passes_at
 from mlirhlo.cli.report import UsageError
-from mlirhlo.cli.stage_passes import passes_at
 from mlirhlo.rewrites.registry import list_lowered_passes, list_passes
 
 from .conftest import Ran

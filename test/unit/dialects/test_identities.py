@@ -8,8 +8,8 @@ import pytest
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES, Kind, PrimitiveType
 from mlirhlo.dialects.hlo.identities import identity_element
 from mlirhlo.dialects.hlo.table import OPCODES
-from mlirhlo.interp.elementwise import function
 from mlirhlo.interp.numerics import work_dtype
+from mlirhlo.interp.ops.elementwise import function
 
 ROWS = [row for row in OPCODES.values() if row.identity is not None]
 TYPES = [type_ for type_ in PRIMITIVE_TYPES.values() if type_.is_array]

@@ -416,7 +416,7 @@ def test_radix_sort_of_pairs() -> None:
 
 def test_compact_wy() -> None:
     rng = np.random.default_rng(0)
-    from mlirhlo.interp.linalg_factor import householder_product, qr_factor
+    from mlirhlo.interp.linear_algebra.linalg_factor import householder_product, qr_factor
 
     factors, taus = qr_factor(rng.normal(size=(6, 4)))
     y = np.tril(factors, -1) + np.eye(6, 4)

@@ -12,8 +12,8 @@ from interp_support import one
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
-from mlirhlo.interp.elementwise import ELEMENTWISE
-from mlirhlo.interp.elementwise_math import erf
+from mlirhlo.interp.ops.elementwise import ELEMENTWISE
+from mlirhlo.interp.ops.elementwise_math import erf
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_types_an_op_does_not_take(opcode: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n, r in PRIMITIVE_TYPES.items() if r.is_array])
 def test_every_function_keeps_the_type(name: str) -> None:
-    from mlirhlo.interp.elementwise import function
+    from mlirhlo.interp.ops.elementwise import function
 
     type_ = PRIMITIVE_TYPES[name]
     value: Any = np.ones(3, np.float32 if type_.is_float else np.int8).astype(type_.dtype)

@@ -9,10 +9,10 @@ import pytest
 from xla_execution import SEED, SIZE, XLA, Refusal
 
 from mlirhlo.formats.hlo_text import parse_module
-from mlirhlo.interp import linalg_factor as factor
 from mlirhlo.interp.engine import run_module
-from mlirhlo.interp.linalg import adjoint
-from mlirhlo.interp.linalg_schur import schur
+from mlirhlo.interp.linear_algebra import linalg_factor as factor
+from mlirhlo.interp.linear_algebra.linalg import adjoint
+from mlirhlo.interp.linear_algebra.linalg_schur import schur
 
 TYPES = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
 LOOSE = {"f32": 2e-5, "f64": 1e-12, "c64": 2e-5, "c128": 1e-12}

@@ -9,7 +9,7 @@ from xla_execution import SEED, SIZE, XLA, Refusal
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.engine import run_module
-from mlirhlo.interp.random_bits import philox_4x32, threefry_2x32
+from mlirhlo.interp.ops.random_bits import philox_4x32, threefry_2x32
 
 ONES = (1 << 64) - 1
 

@@ -10,9 +10,9 @@ from unit.lowering.kernel_support import Array, draw, run_loops
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirhlo
-from mlirhlo.cli.gpu_stages import context
-from mlirhlo.cli.stage_files import parsed
-from mlirhlo.cli.stages import lowered, render_module
+from mlirhlo.cli.opt.gpu_stages import context
+from mlirhlo.cli.opt.stage_files import parsed
+from mlirhlo.cli.opt.stages import lowered, render_module
 from mlirhlo.debug.options import Flags
 from mlirhlo.diagnostics import HloError
 from mlirhlo.dialects.hlo.shapes import ArrayShape

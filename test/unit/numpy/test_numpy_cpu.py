@@ -13,7 +13,7 @@ from support import SEED
 
 import mlirhlo
 import mlirhlo.numpy as hnp
-from mlirhlo.numpy.tree import flatten
+from mlirhlo.numpy.tracing.tree import flatten
 
 RNG = np.random.default_rng(SEED)
 X, Y = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))

@@ -354,7 +354,9 @@ def test_chains_more() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in (10, 20))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in (10, 20))]
+)
 def test_machine_code_of_chains(first: int) -> None:
     programs = [_program(f"code {n}") for n in range(first, first + 10)]
     assert sum(_check(program, compiled=True) for program in programs) > 15

@@ -15,7 +15,7 @@ from mlirhlo.dialects.hlo.ops import OP_CLASSES, ConstantOp, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.formats.hlo_text import parse_module, print_module
 from mlirhlo.interp import run_module
-from mlirhlo.rewrites.algsimp.broadcast import ELEMENTWISE
+from mlirhlo.rewrites.algsimp.movement.broadcast import ELEMENTWISE
 from mlirhlo.rewrites.layout.layout_normalization import LayoutNormalizationPass, is_descending
 from mlirhlo.rewrites.passes import Trace
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 from support import ROOT
 
-from mlirhlo.runtime import cache, jit, meeting_ir
+from mlirhlo.runtime import cache, jit
 from mlirhlo.runtime.cache import (
     ObjectCache,
     builder_code,
@@ -22,6 +22,7 @@ from mlirhlo.runtime.cache import (
     object_key,
     sources,
 )
+from mlirhlo.runtime.generated import meeting_ir
 from mlirhlo.runtime.jit import Cpu, Library, host
 
 pytest.importorskip("llvmlite")
@@ -304,7 +305,7 @@ def test_a_process_whose_code_is_in_the_cache_imports_no_compiler(tmp_path: Path
         ).stdout.rpartition(" ")
         for _ in range(2)
     ]
-    assert "mlirhlo.runtime.call_ir" in outputs[0][0]
+    assert "mlirhlo.runtime.generated.call_ir" in outputs[0][0]
     assert outputs[1][0] == "[]"
     assert int(outputs[1][2]) < 430
 

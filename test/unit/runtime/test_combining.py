@@ -7,8 +7,8 @@ import pytest
 import mlirhlo
 from mlirhlo.lowering import target
 from mlirhlo.lowering.cpu.compiler import lower
-from mlirhlo.runtime.combining import gains_by_combining
 from mlirhlo.runtime.jit import compile_object
+from mlirhlo.runtime.object_code.combining import gains_by_combining
 
 pytest.importorskip("llvmlite")
 

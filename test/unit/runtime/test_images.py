@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mlirhlo.diagnostics import HloError
-from mlirhlo.runtime import images, jit
+from mlirhlo.runtime import jit
+from mlirhlo.runtime.object_code import images
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(

@@ -22,7 +22,7 @@ import mlirhlo
 from mlirhlo.lowering.llvm_builder import LlvmBuilder
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.runtime_symbols import STOP
-from mlirhlo.runtime import pool_ir, run_ir
+from mlirhlo.runtime.generated import pool_ir, run_ir
 from mlirhlo.runtime.jit import Library, compile_object, interruptible
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="signals are Linux's")

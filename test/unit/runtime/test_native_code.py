@@ -29,7 +29,14 @@ from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder
 from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.runtime_symbols import PARALLEL_FOR
 from mlirhlo.lowering.stage_text import print_stage
-from mlirhlo.runtime import call_ir, device_threads_ir, meeting_ir, pool_ir, run_ir, threads_ir
+from mlirhlo.runtime.generated import (
+    call_ir,
+    device_threads_ir,
+    meeting_ir,
+    pool_ir,
+    run_ir,
+    threads_ir,
+)
 from mlirhlo.runtime.jit import Library, compile_object
 
 binding = pytest.importorskip("llvmlite.binding")

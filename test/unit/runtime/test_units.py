@@ -12,8 +12,9 @@ import pytest
 import mlirhlo
 from mlirhlo.diagnostics import HloError
 from mlirhlo.lowering.cpu.compiler import lower
-from mlirhlo.runtime import cache, compiler, jit, workers
-from mlirhlo.runtime.units import halves, split
+from mlirhlo.runtime import cache, compiler, jit
+from mlirhlo.runtime.object_code import workers
+from mlirhlo.runtime.object_code.units import halves, split
 
 pytest.importorskip("llvmlite")
 

@@ -17,7 +17,7 @@ from mlirhlo.integrations.jax.pjrt.interface import structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
 from mlirhlo.runtime import call_layout
 from mlirhlo.runtime.call_layout import DONE, NO_MEMORY
-from mlirhlo.runtime.device_threads_ir import MISSING
+from mlirhlo.runtime.generated.device_threads_ir import MISSING
 
 if TYPE_CHECKING:
     from mlirhlo.integrations.jax.pjrt.code import Code

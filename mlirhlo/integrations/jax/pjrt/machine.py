@@ -20,7 +20,7 @@ from mlirhlo.integrations.jax.pjrt import code
 from mlirhlo.integrations.jax.pjrt.interface import ELEMENT_TYPES, Code, all_arguments, structs
 from mlirhlo.integrations.jax.pjrt.objects import objects
 from mlirhlo.runtime.call_layout import STOPPED
-from mlirhlo.runtime.device_threads_ir import ENDED
+from mlirhlo.runtime.generated.device_threads_ir import ENDED
 
 Array = np.ndarray[Any, Any]
 

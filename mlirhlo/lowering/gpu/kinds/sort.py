@@ -12,7 +12,7 @@ from mlirhlo.dialects.hlo.element_types import S32
 from mlirhlo.dialects.hlo.ops import CompareOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.structured import SortOp, TopKOp, sizes_of
-from mlirhlo.interp.sorting import SortKey
+from mlirhlo.interp.ops.sorting import SortKey
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kinds.radix import RadixSorter

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
-from mlirhlo.mosaic.interpreter import arith, math, vector, vector_shape
+from mlirhlo.mosaic.interpreter.ops import arith, math, vector, vector_shape
 from mlirhlo.mosaic.interpreter.registry import MEANINGS
 from mlirhlo.mosaic.target.places import source_place
 

@@ -8,9 +8,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirhlo
-from mlirhlo.cli.gpu_stages import context
-from mlirhlo.cli.stage_files import parsed
-from mlirhlo.cli.stages import render_module
+from mlirhlo.cli.opt.gpu_stages import context
+from mlirhlo.cli.opt.stage_files import parsed
+from mlirhlo.cli.opt.stages import render_module
 from mlirhlo.lowering.gpu.compiler import merged, plan_gpu
 from mlirhlo.lowering.gpu.devices import device
 from mlirhlo.lowering.gpu.host import kernels_in, whole_program, with_code

@@ -1,0 +1,1 @@
+"""Custom calls of the libraries of GPUs: cuBLAS, cuDNN and CUB."""

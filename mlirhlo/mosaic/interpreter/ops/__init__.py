@@ -1,0 +1,1 @@
+"""The meaning of each operation of kernels, one family a module."""

@@ -1,0 +1,1 @@
+"""Recording a function: the computation under construction, trees of arguments, and the signatures of calls."""

@@ -1,0 +1,1 @@
+"""One device's part of each instruction, computed on tiles."""

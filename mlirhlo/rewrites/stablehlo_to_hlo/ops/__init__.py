@@ -1,0 +1,1 @@
+"""The ops of StableHLO, CHLO and MHLO as instructions, one family a module."""

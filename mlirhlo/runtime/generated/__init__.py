@@ -1,0 +1,1 @@
+"""Code that is generated around a module: calls, runs, threads, arenas, and how devices meet."""

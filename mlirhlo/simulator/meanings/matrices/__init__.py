@@ -1,0 +1,1 @@
+"""Matrices of warps, warp groups and tensor memory."""

@@ -78,7 +78,7 @@ def object_code(text: str, cpu: Cpu | None = None, level: int = 2) -> bytes:
 
 
 def builder_code(name: str, *arguments: object, **named: object) -> bytes:
-    """Object code of what `assembly(*arguments, **named)` writes, a function of the module `name` beside this one.
+    """Object code of what `assembly(*arguments, **named)` writes, a function of a module in `generated`.
 
     The cache knows it by these words and the state of the package's files: code that is there is not built again, and
     what builds it is not imported.

@@ -23,6 +23,7 @@ from mlirhlo.integrations.tensorflow.clustering.segments import (
 )
 from mlirhlo.integrations.tensorflow.graph_functions import compiler_ir, imported
 from mlirhlo.integrations.tensorflow.matching import parameters_for
+from mlirhlo.integrations.tensorflow.refusals import refusal_types
 from mlirhlo.runtime.programs import platform_named
 
 LOG = logging.getLogger("mlirhlo.clustering")
@@ -198,7 +199,7 @@ class _Part:
         name = f"{self.segment.cluster} of {self.of}"
         try:
             program = _Program.of(self.function, inputs, values, self.constant, self.settings, name)
-        except Exception as problem:
+        except (HloError, *refusal_types()) as problem:
             if isinstance(problem, HloError) and problem.diagnostics[0].code in (
                 "HLO0600",
                 "HLO0601",

@@ -12,7 +12,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import choose, require
 from mlirhlo.integrations.tensorflow.matching import parameters_for
-from mlirhlo.integrations.tensorflow.refusals import refusals, refused
+from mlirhlo.integrations.tensorflow.refusals import refusal_types, refusals, refused
 from mlirhlo.runtime.programs import CPU, XLA, obey_for_other_compiler, platform_named
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Program:
             with refusals():
                 try:
                     self._texts[stage] = self._generator(stage=stage)
-                except Exception as problem:  # noqa: BLE001 - TensorFlow reports by many types
+                except refusal_types() as problem:
                     raise refused(problem) from None
         found: str | bytes = self._texts[stage]
         return found

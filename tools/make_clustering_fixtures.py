@@ -4,8 +4,9 @@
     python3 -m venv tf && tf/bin/pip install tensorflow-cpu -e .
     tf/bin/python tools/make_clustering_fixtures.py
 
-A program: the graph that TensorFlow's auto-clustering got (`NAME.pb`), and the clusters that it made
-of it under each text of TF_XLA_FLAGS (`NAME.json`). A program runs in a process of its own, for each
+A program: the graph that TensorFlow's auto-clustering got (`NAME.pb`), the clusters that it made
+of it under each text of TF_XLA_FLAGS (`NAME.json`), and the clusters that it compiled after nodes left them
+(`NAME.final.json`). A program runs in a process of its own, for each
 text of flags, since TensorFlow reads them once.
 """
 
@@ -89,6 +90,27 @@ def programs(tf: Any) -> dict[str, Callable[[], object]]:
         model.compile(optimizer="adam", loss=loss, metrics=["accuracy"], jit_compile=False)
         model.fit(np.ones((32, 8, 8), np.float32), np.zeros(32), batch_size=32, verbose=0)
 
+    def slices(x: Any, n: Any) -> Any:
+        y = tf.sin(x) * 2.0 + 1.0
+        a = tf.slice(y, tf.stack([n + 1, n * 2]), [2, -1])
+        b = tf.slice(y, [n, 0], [1, 2])
+        c = tf.slice(tf.reshape(y, [-1]), tf.cast([n], tf.int64), [-1])
+        d = tf.slice(y, [n, 0], [n, 2])
+        size = tf.cast(tf.shape(y)[0] * 2, tf.float32)
+        t = tf.reshape(tf.tile(y, tf.stack([n + 1, tf.size(y) // 8])), [-1])
+        points = tf.linspace(tf.reduce_sum(y), 3.0, n + 2)
+        tf.print(tf.linspace(tf.reduce_sum(y), 4.0, 3))
+        text = tf.strings.as_string(tf.shape(t)), tf.strings.as_string(tf.rank(c))
+        shape = tf.broadcast_dynamic_shape(tf.shape(y), tf.stack([n, 4]))
+        tf.print(shape)
+        return (
+            tf.exp(a) + tf.reduce_sum(b) * tf.reduce_mean(c) + size,
+            d * 2.0,
+            points,
+            text,
+            tf.zeros(shape),
+        )
+
     def run(function: Callable[..., object], *arguments: object) -> Callable[[], object]:
         return lambda: tf.function(function)(*arguments)
 
@@ -98,15 +120,16 @@ def programs(tf: Any) -> dict[str, Callable[[], object]]:
         "variables": run(variables, x),
         "sizes": run(sizes, x, tf.constant(2)),
         "around": run(around, x),
+        "slices": run(slices, x, tf.constant(1)),
         "digits": digits,
     }
 
 
-NAMES = ("loop", "branches", "variables", "sizes", "around", "digits")
+NAMES = ("loop", "branches", "variables", "sizes", "around", "slices", "digits")
 
 
-def dumps(name: str, flags: str) -> tuple[bytes, dict[str, list[str]]]:
-    """The largest graph that the program gave, and its clusters."""
+def dumps(name: str, flags: str) -> tuple[bytes, dict[str, list[str]], dict[str, list[str]]]:
+    """The largest graph that the program gave, its clusters, and those that were compiled."""
     from mlirhlo.integrations.tensorflow.clustering.graph import read_graph
     from mlirhlo.integrations.tensorflow.clustering.marking import mark
 
@@ -114,16 +137,22 @@ def dumps(name: str, flags: str) -> tuple[bytes, dict[str, list[str]]]:
         environment = {
             **os.environ, "TF_XLA_FLAGS": f"{flags} --tf_xla_clustering_debug",
             "TF_DUMP_GRAPH_PREFIX": folder, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3",
+            "TF_CPP_VMODULE": "encapsulate_subgraphs_pass=1",
         }  # fmt: skip
         subprocess.run([sys.executable, __file__, "--run", name], env=environment, check=True)
         paths = list(Path(folder).glob("before_mark_for_compilation*.pbtxt"))
         if not paths:
-            return b"", {}
+            return b"", {}, {}
         before = max(paths, key=lambda path: path.stat().st_size)
         after = before.with_name(before.name.removeprefix("before_"))
         graph = read_graph(before).definition
         clusters = {name: [*nodes] for name, nodes in mark(read_graph(after)).clusters.items()}
-        return graph.SerializeToString(deterministic=True), clusters
+        # The dumps are numbered by pass: the last form of the graph is the one with most of its nodes.
+        names = {node.name for node in graph.node}
+        forms = [read_graph(path) for path in Path(folder).glob("encapsulate_subgraphs_before*")]
+        form = max(forms, key=lambda one: len(names & {node.name for node in one.nodes}))
+        final = {name: [*nodes] for name, nodes in mark(form).clusters.items()}
+        return graph.SerializeToString(deterministic=True), clusters, final
 
 
 def main() -> int:
@@ -135,13 +164,17 @@ def main() -> int:
         return 0
     OUT.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[1:] or NAMES:
-        graph, expected = b"", dict[str, Any]()
+        graph, expected, compiled = b"", dict[str, Any](), dict[str, Any]()
         for flags in FLAGS:
-            this, clusters = dumps(name, flags)
+            this, clusters, final = dumps(name, flags)
             graph = graph or this
-            expected[flags] = sorted(clusters.values()) if this in (graph, b"") else None
+            if this in (graph, b""):
+                expected[flags], compiled[flags] = sorted(clusters.values()), sorted(final.values())
+            else:
+                expected[flags] = None
         (OUT / f"{name}.pb").write_bytes(graph)
         (OUT / f"{name}.json").write_text(json.dumps(expected, indent=1) + "\n")
+        (OUT / f"{name}.final.json").write_text(json.dumps(compiled, indent=1) + "\n")
         print(name, len(graph), {flags: len(c or []) for flags, c in expected.items()})
     return 0
 

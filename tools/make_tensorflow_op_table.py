@@ -5,7 +5,8 @@
     tf/bin/python tools/make_tensorflow_op_table.py
 
 What TensorFlow's registries say of the operations that XLA compiles on CPUs: their arguments, the
-element types of each attribute that a kernel takes, and which operations are stateful.
+element types of each attribute that a kernel takes, and which operations are stateful; and which arguments and
+results TensorFlow's own kernels on CPUs have in host memory.
 """
 
 from __future__ import annotations
@@ -41,6 +42,23 @@ def argument(arg: Any) -> str:
     return f"{arg.name}:{arg.number_attr}*{kind}" if arg.number_attr else f"{arg.name}:{kind}"
 
 
+def host_memory() -> list[str]:
+    """A row for each operation with arguments or results in host memory."""
+    named: dict[str, set[str]] = {}
+    for kernel in kernels.get_all_registered_kernels().kernel:
+        if kernel.device_type == "CPU" and kernel.host_memory_arg:
+            named.setdefault(kernel.op, set()).update(kernel.host_memory_arg)
+    rows: list[str] = []
+    for op in sorted(named):
+        if (definition := op_def_registry.get(op)) is not None:
+            inputs = " ".join(map(argument, definition.input_arg))
+            outputs = " ".join(map(argument, definition.output_arg))
+            rows.append(
+                f'{op} = {{ in = "{inputs}", out = "{outputs}", host = "{" ".join(sorted(named[op]))}" }}'
+            )
+    return rows
+
+
 def main() -> int:
     """Writes the table."""
     tf.function(lambda x: x + 1, jit_compile=True)(tf.ones(2))  # registers the kernels
@@ -66,6 +84,7 @@ def main() -> int:
         rows.append(
             f'{op} = {{ in = "{inputs}", out = "{outputs}", types = {{ {", ".join(types)} }}{stateful} }}'
         )
+    host = host_memory()
     references = sorted(
         name
         for name in dir(tf.raw_ops)
@@ -82,6 +101,9 @@ def main() -> int:
         "",
         "[ops]",
         *rows,
+        "",
+        "[host_memory]",
+        *host,
     ]
     OUT.write_text("".join(f"{line}\n" for line in lines))
     return 0

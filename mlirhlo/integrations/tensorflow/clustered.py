@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, update_wrapper
 from typing import Any, cast
@@ -11,10 +11,11 @@ from typing import Any, cast
 from mlirhlo.diagnostics import HloError
 from mlirhlo.integrations.ir import executor_of, module_of
 from mlirhlo.integrations.optional import require
+from mlirhlo.integrations.tensorflow.clustering.declustering import final_clusters
 from mlirhlo.integrations.tensorflow.clustering.dumps import dump
 from mlirhlo.integrations.tensorflow.clustering.files import ON
 from mlirhlo.integrations.tensorflow.clustering.flags import Flags, environment_flags, parse_flags
-from mlirhlo.integrations.tensorflow.clustering.graph import read_graph
+from mlirhlo.integrations.tensorflow.clustering.graph import Graph, read_graph, signature
 from mlirhlo.integrations.tensorflow.clustering.marking import Marking, mark
 from mlirhlo.integrations.tensorflow.clustering.segments import (
     Segment,
@@ -117,10 +118,11 @@ class ClusteredGraph:
         fetches = [tensor.name for tensor in concrete.outputs]
         targets = [op.name for op in concrete.graph.control_outputs]
         library = graph.definition.library
-        types = _Types(concrete.graph)
+        final = final_clusters(marking.graph, [name.partition(":")[0] for name in fetches])
+        types = _Types(concrete.graph, final, {node.name for node in graph.nodes})
         parts = [
             _Part(segment, types.wrapped(segment, segment.graph_def(library)), settings, name)
-            for segment in segments(marking.graph, fetches, targets)
+            for segment in segments(final, fetches, targets)
         ]
         size = {k: len(v) for k, v in marking.clusters.items()}
         LOG.info("%s: %d nodes, clusters %s, %d parts", name, len(graph.nodes), size, len(parts))
@@ -149,6 +151,10 @@ class _Types:
     """Makes functions of parts of a graph of TensorFlow's."""
 
     graph: Any
+    final: Graph
+    """The graph that the parts are of."""
+    names: Set[str]
+    """Nodes of `final` that are in TensorFlow's graph."""
 
     def wrapped(self, segment: Segment, definition: Any) -> Any:
         """A concrete function of the segment's inputs that returns its outputs and runs all of its nodes."""
@@ -156,8 +162,13 @@ class _Types:
         return imported(definition, specs, segment.outputs, [node.name for node in segment.nodes])
 
     def _spec(self, name: str) -> Any:
-        tensor = self.graph.get_tensor_by_name(name)
         tf = _tf()
+        producer, _, output = name.rpartition(":")
+        if producer not in self.names:
+            node = next(node for node in self.final.nodes if node.name == producer)
+            types = (signature(node.definition, self.final.functions) or ([], []))[1]
+            return tf.TensorSpec(None, tf.as_dtype(types[int(output)]))
+        tensor = self.graph.get_tensor_by_name(name)
         shape: Any = tensor.shape if tensor.dtype != tf.resource else ()
         return tf.TensorSpec(shape, tensor.dtype)
 

@@ -13,7 +13,12 @@ import pytest
 import mlirhlo
 from mlirhlo.aot import Ahead, compile_ahead, emitted, write_files
 from mlirhlo.aot.targets import available_triples
+from mlirhlo.cli import hlo_aot
 from mlirhlo.diagnostics import HloError
+from mlirhlo.formats import load
+from mlirhlo.formats.proto import encode_module
+from mlirhlo.formats.vhlo import serialize_artifact
+from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
 
 needs_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler")
 
@@ -180,3 +185,44 @@ def test_nothing_is_left_where_a_file_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(HloError, match="HLO0503"):
         write_files(tmp_path, {"a": b"1", "b": b"2"})
     assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+STABLEHLO = """module @dense {
+  func.func public @main(%x: tensor<2x3xf32>, %w: tensor<2x3xf32>) -> (tensor<2x3xf32>) {
+    %0 = stablehlo.add %x, %w : tensor<2x3xf32>
+    %1 = stablehlo.tanh %0 : tensor<2x3xf32>
+    return %1 : tensor<2x3xf32>
+  }
+}
+"""
+
+
+def test_every_form_of_a_program_is_one_object(tmp_path: Path) -> None:
+    forms: dict[str, bytes] = {"mlir": STABLEHLO.encode()}
+    program = load(forms["mlir"]).module
+    forms["bc"] = serialize_artifact(program)
+    forms["pb"] = encode_module(convert_to_hlo(program)).SerializeToString()
+    objects: set[bytes] = set()
+    for name, data in forms.items():
+        (tmp_path / f"dense.{name}").write_bytes(data)
+        out = tmp_path / name
+        assert hlo_aot.main([str(tmp_path / f"dense.{name}"), f"--output={out}"]) == 0
+        objects.add((out / "dense.o").read_bytes())
+    assert len(objects) == 1
+
+
+@pytest.mark.oracle
+@needs_compiler
+@pytest.mark.slow
+def test_what_jax_exports(tmp_path: Path) -> None:
+    import jax
+    import jax.numpy as jnp
+
+    def dense(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jnp.tanh(x @ w)
+
+    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((2, 3), (3, 4))]
+    (tmp_path / "dense.bin").write_bytes(jax.export.export(jax.jit(dense))(*shapes).serialize())
+    assert hlo_aot.main([str(tmp_path / "dense.bin"), f"--output={tmp_path}"]) == 0
+    header = (tmp_path / "dense.h").read_text()
+    assert "#define DENSE_ARGUMENT_1_BYTES 48 /* w: f32[3,4]{1,0} */" in header

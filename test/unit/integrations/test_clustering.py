@@ -22,6 +22,7 @@ from mlirhlo.integrations.tensorflow.clustering.deadness import (
     disjunction,
     negate,
 )
+from mlirhlo.integrations.tensorflow.clustering.declustering import final_clusters
 from mlirhlo.integrations.tensorflow.clustering.dot import dump_as_dot
 from mlirhlo.integrations.tensorflow.clustering.dumps import dump, graph_text
 from mlirhlo.integrations.tensorflow.clustering.encapsulate import encapsulate
@@ -37,7 +38,12 @@ RECORDED = [
     (path.stem, flags, clusters)
     for path in sorted(DATA.glob("*.json"))
     for flags, clusters in json.loads(path.read_text()).items()
-    if clusters is not None
+    if clusters is not None and not path.stem.endswith(".final")
+]
+COMPILED = [
+    (path.name.partition(".")[0], flags, clusters)
+    for path in sorted(DATA.glob("*.final.json"))
+    for flags, clusters in json.loads(path.read_text()).items()
 ]
 
 
@@ -46,6 +52,57 @@ def test_clusters_are_those_of_tensorflow(name: str, flags: str, clusters: list[
     marking = mark(read_graph(DATA / f"{name}.pb"), parse_flags(flags))
     assert sorted(map(sorted, marking.clusters.values())) == sorted(map(sorted, clusters))
     assert len(RECORDED) > 12
+
+
+@pytest.mark.parametrize(("name", "flags", "clusters"), COMPILED)
+def test_what_is_compiled_is_that_of_tensorflow(
+    name: str, flags: str, clusters: list[list[str]]
+) -> None:
+    marking = mark(read_graph(DATA / f"{name}.pb"), parse_flags(flags))
+    final = members(final_clusters(marking.graph))
+    assert sorted(map(sorted, final.values())) == sorted(map(sorted, clusters))
+    assert len(COMPILED) > 3
+
+
+def members(graph: Graph) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        if cluster := node.text_attribute("_XlaCluster"):
+            found.setdefault(cluster, []).append(node.name)
+    return found
+
+
+def test_results_for_hosts_are_copied_out() -> None:
+    graph = nodes(
+        "x Placeholder", "a Sin x", "l LinSpace a a a", "b Cos l", "p Fill l x", "q Cos p",
+        l='attr { key: "Tidx" value { type: DT_INT32 } }',
+    )  # fmt: skip
+    marked = mark(
+        graph,
+        parse_flags("--tf_xla_cluster_exclude_ops= --tf_xla_ops_to_cluster=Sin,LinSpace,Cos", ON),
+    )
+    final = final_clusters(marked.graph)
+    by_name = {node.name: node for node in final.nodes}
+    assert [p.name for p, _ in by_name["p"].inputs] == ["l/declustered", "x"]
+    assert [p.name for p, _ in by_name["b"].inputs] == ["l"]
+    assert "l/declustered" not in str(members(final))
+    only = nodes("x Placeholder", "a Sin x", "l LinSpace a a a", "p Fill l x")
+    marked = mark(only, parse_flags("--tf_xla_ops_to_cluster=Sin,LinSpace", ON))
+    assert "l" not in {node.name for node in final_clusters(marked.graph).nodes}
+    assert "l" in {node.name for node in final_clusters(marked.graph, ["l"]).nodes}
+
+
+def test_what_is_needed_while_compiling_leaves_first() -> None:
+    graph = nodes(
+        "x Placeholder", "n Placeholder", "m Neg n", "k Abs m", "a Sin x", "t Tile a k", "z Cos t"
+    )
+    marked = mark(graph, ON)
+    assert members(marked.graph) == {"cluster_0": ["m", "k", "a", "t", "z"]}
+    assert members(final_clusters(marked.graph)) == {"cluster_0": ["a", "t", "z"]}
+    inside = nodes("x Placeholder", "a Sin x", "s Shape a", "k Abs s", "t Tile a k")
+    assert members(final_clusters(mark(inside, ON).graph)) == {"cluster_0": ["a", "s", "k", "t"]}
+    shape = nodes("x Placeholder", "s Shape x", "k Abs s", "c Cos k")
+    assert members(final_clusters(mark(shape, ON).graph)) == {"cluster_0": ["k", "c"]}
 
 
 def nodes(*texts: str, **attributes: str) -> Graph:
@@ -235,7 +292,8 @@ def test_dumps_have_names_of_tensorflow(tmp_path: Path) -> None:
     dump(read_graph(DATA / "around.pb"), marking, str(tmp_path))
     stems = [re.sub(r"(_\d+)?\.pbtxt", "", path.name) for path in sorted(tmp_path.iterdir())]
     assert stems == [
-        "before_mark_for_compilation", "encapsulate_subgraphs_after", "encapsulate_subgraphs_before",
+        "before_increase_dynamism_for_auto_jit_pass", "before_mark_for_compilation",
+        "encapsulate_subgraphs_after", "encapsulate_subgraphs_before",
         "mark_for_compilation", "mark_for_compilation_annotated",
     ]  # fmt: skip
     for path in tmp_path.glob("mark_for_compilation*.pbtxt"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
@@ -106,8 +106,13 @@ def nodes_of_function(function: tf_pb2.FunctionDef) -> list[Node]:
     return [Node(number, definition) for number, definition in enumerate(function.node_def)]
 
 
-def must_be_constant(graph: Graph) -> set[int]:
-    """Numbers of the nodes whose values are needed while something is compiled."""
+def must_be_constant(
+    graph: Graph, follows: Callable[[Node, Node], bool] = lambda producer, user: True
+) -> set[int]:
+    """Numbers of the nodes whose values are needed while something is compiled.
+
+    `follows`: whether the need goes from a user to a producer.
+    """
     known = table()
     metadata = {"Shape", "ShapeN", "Rank", "Size", "VariableShape"}
     work: list[Node] = []
@@ -120,7 +125,8 @@ def must_be_constant(graph: Graph) -> set[int]:
         for argument in op.inputs:
             count = node.definition.attr[argument.number].i if argument.number else 1
             if argument.name in names:
-                work += [producer for producer, _ in node.inputs[at : at + count]]
+                needed = [producer for producer, _ in node.inputs[at : at + count]]
+                work += [producer for producer in needed if follows(producer, node)]
             at += count
     result: set[int] = set()
     while work:
@@ -128,7 +134,7 @@ def must_be_constant(graph: Graph) -> set[int]:
         if node.number not in result:
             result.add(node.number)
             if node.op not in metadata:
-                work += [producer for producer, _ in node.inputs]
+                work += [producer for producer, _ in node.inputs if follows(producer, node)]
     return result
 
 

@@ -39,6 +39,15 @@ class Op:
     is_stateful: bool
 
 
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """An operation whose kernel on CPUs has arguments or results in host memory."""
+
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Argument, ...]
+    names: frozenset[str]
+
+
 @dataclass(frozen=True)
 class Table:
     """All operations with kernels of XLA's on CPUs, and what else clustering knows of operations."""
@@ -52,6 +61,7 @@ class Table:
     """`read`, `write` or `modify`: what an operation does to its variable."""
     constant_inputs: Mapping[str, frozenset[str]]
     """Names of the inputs whose values are needed while compiling."""
+    host_memory: Mapping[str, HostMemory]
     groups: Mapping[str, frozenset[str]]
     """Operations by the names that `--tf_xla_ops_to_cluster` takes."""
 
@@ -75,17 +85,27 @@ def table() -> Table:
         _by_op(facts["excluded"]),
         _by_op(facts["resources"]),
         {op: frozenset(names) for op, names in constant.items()},
+        {
+            name: HostMemory(
+                _arguments(row["in"]), _arguments(row["out"]), frozenset(row["host"].split())
+            )
+            for name, row in rows["host_memory"].items()
+        },
         groups,
     )
 
 
 def _op(row: Mapping[str, Any], sets: Mapping[str, frozenset[str]]) -> Op:
     return Op(
-        tuple(map(Argument.parse, row["in"].split())),
-        tuple(map(Argument.parse, row["out"].split())),
+        _arguments(row["in"]),
+        _arguments(row["out"]),
         {name: sets[key] for name, key in row["types"].items()},
         row.get("stateful", False),
     )
+
+
+def _arguments(text: str) -> tuple[Argument, ...]:
+    return tuple(map(Argument.parse, text.split()))
 
 
 def _by_op(names: Mapping[str, str]) -> dict[str, str]:

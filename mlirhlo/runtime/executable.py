@@ -19,7 +19,7 @@ from mlirhlo.runtime.launcher import own_rank, owners_of
 with LATE:
     from mlirhlo.runtime import callbacks as runtime_callbacks
     from mlirhlo.runtime import checked as runtime_checked
-    from mlirhlo.runtime import device_threads, rank_worlds
+    from mlirhlo.runtime import device_threads, mpi, rank_worlds
 
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ class Executable:
         inputs = [as_in_memory(slow.given(arguments)) for arguments in own]
         outputs = [slow.outputs() for _ in own]
         key, sites = (machine.replicas, machine.partitions, *owners), self._plan.sites
-        ranks = rank_worlds.ranks()
+        ranks = mpi.ranks()
+        ranks.expect(owners)
         with ranks.lock:
             if not sites:
                 for arguments, results in zip(inputs, outputs, strict=True):
@@ -194,7 +195,7 @@ class Executable:
     @staticmethod
     def _gathered(own: list[Any]) -> list[Any]:
         """The results of all devices, by device, of those of each rank's."""
-        return [result for results in rank_worlds.ranks().gather(own) for result in results]
+        return [result for results in mpi.ranks().gather(own) for result in results]
 
     @property
     def descriptor(self) -> bytes | None:
@@ -209,7 +210,7 @@ class Executable:
         """Where so many devices meet in runs without Python; None where they never do."""
         if not self._plan.sites:
             return None
-        return cast("Worlds", device_threads.Worlds(self._plan.sites, replicas, partitions))
+        return device_threads.Worlds(self._plan.sites, replicas, partitions)
 
     @property
     def layouts(self) -> tuple[tuple[int, ...], ...]:

@@ -115,6 +115,12 @@ class Ranks:
         process = ctypes.CDLL(self.mpi.__file__)
         return _address(process.MPI_Irecv), _address(process.MPI_Isend)
 
+    def expect(self, owners: Sequence[int]) -> None:
+        """Raises `HloError` HLO0878 where one of these is no rank."""
+        if max(owners) >= self.count:
+            problem = f"process {max(owners)} is no rank of MPI: there are {self.count}"
+            raise error("HLO0878", problem, help="start all processes with mpirun")
+
     def compare(self, sites: Sequence[Site], members: tuple[int, ...]) -> None:
         """Raises `HloError` HLO0878 on every one of these ranks where one has another module."""
         op: Any = next(site.op for site in sites if site.op is not None)

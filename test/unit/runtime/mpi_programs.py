@@ -76,8 +76,52 @@ def total(size: int = 8) -> None:
     assert all((values == values[0]).all() for values in found)
 
 
+MIRRORED = """
+HloModule mirrored, replica_count=4
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY step {
+  w = f32[3] parameter(0)
+  x = f32[2,3] parameter(1)
+  y = f32[2] parameter(2)
+  p = f32[2] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[2] subtract(p, y)
+  g = f32[3] dot(x, e), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  s = f32[] dot(e, e), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  all = (f32[3], f32[]) all-reduce(g, s), replica_groups={}, to_apply=add
+  ga = f32[3] get-tuple-element(all), index=0
+  loss = f32[] get-tuple-element(all), index=1
+  rate = f32[] constant(0.03125)
+  rates = f32[3] broadcast(rate), dimensions={}
+  d = f32[3] multiply(ga, rates)
+  n = f32[3] subtract(w, d)
+  ROOT r = (f32[3], f32[]) tuple(n, loss)
+}"""
+"""The step of a replica under TensorFlow's `MirroredStrategy`: its part of the batch, then gradients of all."""
+
+
+def mirrored() -> None:
+    """Replicas that train on a part of the batch each keep the weights of one that trains on all of it."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((8, 3)).astype(np.float32), rng.standard_normal(8).astype(np.float32)
+    weights = np.zeros(3, np.float32)
+    step = mlirhlo.compile(mlirhlo.parse(MIRRORED), devices=4)
+    parts = [weights] * 4
+    for _ in range(20):
+        error = x @ weights - y
+        weights = weights - x.T @ error / 32
+        tiles = [[parts[n], x[2 * n : 2 * n + 2], y[2 * n : 2 * n + 2]] for n in range(4)]
+        found = step.on_devices(*tiles)
+        parts = [new for new, _ in found]
+        np.testing.assert_allclose([loss for _, loss in found], error @ error, rtol=1e-5)
+    np.testing.assert_allclose(parts, [weights] * 4, rtol=1e-4)
+    assert len({part.tobytes() for part in parts}) == 1
+
+
 def main() -> None:
     what, rank = sys.argv[1], ranks().rank
+    if what == "mirrored":
+        mirrored()
+        return
     if what == "random":
         bits_of_virtual_devices(*map(int, sys.argv[2:]))
         total()

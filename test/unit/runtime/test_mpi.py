@@ -38,6 +38,11 @@ def test_ranks_give_the_bits_of_devices_of_one_process(memory: str) -> None:
     assert sorted(done.stdout.splitlines()) == [f"rank {n}: 12 the same, {kind}" for n in range(4)]
 
 
+def test_mirrored_replicas_train_as_one() -> None:
+    done = launched(PROGRAMS, "mirrored")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("what", "line"),

@@ -29,10 +29,12 @@ MEMORIES = ("device", "pinned_host", "unpinned_host")
 
 @dataclass
 class Client:
-    """Devices of this process, all of them the CPU."""
+    """Devices of this process, all of them the CPU, and of others."""
 
     count: int
+    """Of the devices of each process."""
     process: int = 0
+    processes: int = 1
     interpreted: bool = False
     """Whether the interpreter runs programs."""
     memories: dict[int, Any] = field(default_factory=dict)
@@ -48,17 +50,26 @@ class Client:
         """What `client.platform_version` says."""
         return f"mlirhlo {mlirhlo.__version__}"
 
+    def process_of(self, device: int) -> int:
+        """The process of a device."""
+        return device // self.count
+
+    @cached_property
+    def own(self) -> list[Any]:
+        """The devices of this process."""
+        return [device for device in self.devices if device.is_addressable]
+
     @cached_property
     def descriptions(self) -> list[c.Structure]:
         """A description a device."""
         made: list[c.Structure] = []
-        for number in range(self.count):
+        for number in range(self.count * self.processes):
             name = f"MlirhloDevice(id={number})"
             made.append(
                 make(
                     "DeviceDescription",
                     id=number,
-                    process_index=self.process,
+                    process_index=self.process_of(number),
                     device_kind=KIND,
                     debug_string=name,
                     to_string=name,
@@ -80,17 +91,18 @@ class Client:
 
     @cached_property
     def devices(self) -> list[Any]:
-        """The devices, each with memories of its own."""
+        """The devices of all processes, those of this one with memories of their own."""
         made: list[Any] = []
         for number, description in enumerate(self.descriptions):
-            memories = [self._memory(number, kind) for kind in range(len(MEMORIES))]
+            is_own = self.process_of(number) == self.process
+            memories = [self._memory(number, k) for k in range(len(MEMORIES) if is_own else 0)]
             device: Any = make(
                 "Device",
                 device_description=description,
-                is_addressable=True,
-                local_hardware_id=number,
+                is_addressable=is_own,
+                local_hardware_id=number % self.count if is_own else -1,
                 memories=memories,
-                memory=memories[0],
+                memory=memories[0] if is_own else 0,
             )
             users = (c.c_void_p * 1)(c.addressof(device))
             for memory in memories:
@@ -120,7 +132,7 @@ class Client:
             platform_version=self.version,
             process_index=self.process,
             devices=self.devices,  # before the memories, which are made with them
-            addressable_devices=self.devices,
+            addressable_devices=self.own,
             addressable_memories=list(self.memories),
             topology=self.topology,
         )
@@ -129,7 +141,7 @@ class Client:
         """The device and memory of a new buffer by the handles that a caller gives, either of which may be null."""
         if memory:
             return c.addressof(self.memories[memory]), memory
-        for one in self.devices:
+        for one in self.own:
             if c.addressof(one) == device:
                 return c.addressof(one), one.memory
-        return c.addressof(self.devices[0]), self.devices[0].memory
+        return c.addressof(self.own[0]), self.own[0].memory

@@ -184,6 +184,7 @@ def _free_error(code: Code, e: Emitter, kind: type[c.Structure], args: Value) ->
 FUNCTIONS: dict[str, Callable[[Code, Emitter, type[c.Structure], Value], None]] = {
     "Error_Destroy": _free_error,
     "Plugin_Initialize": _nothing,
+    "Client_UpdateGlobalProcessInfo": _nothing,
     "Event_Destroy": _nothing,
     "Event_IsReady": _is_ready,
     "Event_Error": _nothing,
@@ -191,7 +192,6 @@ FUNCTIONS: dict[str, Callable[[Code, Emitter, type[c.Structure], Value], None]] 
     "Event_OnReady": _on_ready,
     "Error_ForEachPayload": _nothing,
     "Client_Destroy": _nothing,
-    "Client_UpdateGlobalProcessInfo": _nothing,
     "TopologyDescription_Destroy": _nothing,
     "Buffer_ReadyEvent": _ready_event,
     "Buffer_Delete": buffers.buffer_delete,

@@ -11,7 +11,6 @@ import ctypes as c
 import hashlib
 import sys
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import mlirhlo
@@ -83,9 +82,9 @@ def load(client: Client, source: bytes, options: bytes) -> int:
     if (transforms := sys.modules.get("mlirhlo.integrations.jax.transforms")) is not None:
         source = transforms.transformed(source, client.name)
     module = mlirhlo.load(source, "pb").op
-    devices = _assigned(client, asked, replicas * partitions)
+    numbers = _assigned(client, asked, replicas * partitions)
     alone = partitions_alone(HloModule(module)) if partitions > 1 else {}
-    own = of_one_device(module, build) if len(devices) > 1 else source
+    own = of_one_device(module, build) if len(numbers) > 1 else source
     view = HloModule(module)
     layout = view.program_layout
     program = Program(
@@ -96,7 +95,7 @@ def load(client: Client, source: bytes, options: bytes) -> int:
         view.name,
         config_of(view),
         _executable(client, module, asked),
-        devices,
+        numbers,
         replicas,
         partitions,
         [leaf for shape in layout.parameters for leaf in leaves(shape)],
@@ -120,8 +119,8 @@ def _executable(client: Client, module: ModuleOp, options: CompileOptionsProto) 
     return compile_module(module, flags=flags_for(given))
 
 
-def _assigned(client: Client, options: CompileOptionsProto, count: int) -> list[Any]:
-    """The devices of a program, in the order of replicas, then partitions."""
+def _assigned(client: Client, options: CompileOptionsProto, count: int) -> list[int]:
+    """The devices of a program by number, in the order of replicas, then partitions."""
     build = options.executable_build_options
     if build.HasField("device_assignment"):
         columns = [
@@ -131,12 +130,14 @@ def _assigned(client: Client, options: CompileOptionsProto, count: int) -> list[
     elif build.device_ordinal >= 0:
         numbers = [build.device_ordinal]
     else:
-        numbers = list(range(count))
-    if len(numbers) != count or not all(0 <= n < client.count for n in numbers):
+        first = client.process * client.count if count == 1 else 0
+        numbers = list(range(first, first + count))
+    if len(numbers) != count or not all(0 <= n < len(client.devices) for n in numbers):
         raise PjrtError(
-            Code.INVALID_ARGUMENT, f"the program is for devices {numbers}, there are {client.count}"
+            Code.INVALID_ARGUMENT,
+            f"the program is for devices {numbers}, there are {len(client.devices)}",
         )
-    return [client.devices[n] for n in numbers]
+    return numbers
 
 
 def _handle(program: Program) -> Any:
@@ -145,8 +146,8 @@ def _handle(program: Program) -> Any:
     kind = c.create_string_buffer(MEMORIES[0].encode())
     count = max(len(results), len(program.parameters), 1)
     templates = [one for device in program.templates for one in device]
-    places = [n for r in range(program.replicas) for p in range(program.partitions) for n in (r, p)]
-    descriptor = program.executable.descriptor if program.is_in_place else None
+    places = [n for number in program.own for n in divmod(number, program.partitions)]
+    descriptor = program.executable.descriptor if program.is_native else None
     shapes = [described(leaf) for leaf in results]
     return make(
         "Executable",
@@ -217,7 +218,7 @@ def assignment(program: Program) -> bytes:
     message = DeviceAssignmentProto(
         replica_count=program.replicas, computation_count=program.partitions
     )
-    numbers: Sequence[int] = [device.local_hardware_id for device in program.devices]
+    numbers = program.numbers
     for partition in range(program.partitions):
         column = message.computation_devices.add()
         column.replica_device_ids.extend(numbers[partition :: program.partitions])

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirhlo.dialects.hlo.module import HloModule
+from mlirhlo.integrations.jax.pjrt.machine import unimplemented
 from mlirhlo.interp.engine import Interpreter
 from mlirhlo.interp.values import for_user
 from mlirhlo.runtime.executable import Memory
@@ -45,6 +46,13 @@ class Interpreted:
     def __call__(self, *arguments: Any) -> Any:
         """The result on one device."""
         return for_user(Interpreter(self._module).run(arguments))
+
+    def run_ranks(
+        self, machine: Machine, own: Sequence[Sequence[Any]], owners: Sequence[int]
+    ) -> list[Any]:
+        """Nothing: the interpreter's devices are in one process. Raises `PjrtError`."""
+        del machine, own, owners
+        raise unimplemented("the interpreter runs the devices of one process")
 
     def run_on(
         self, machine: Machine, replica: int, partition: int, arguments: Sequence[Any]

@@ -13,10 +13,11 @@ from typing import Any
 
 from mlirhlo.importing import LATE
 from mlirhlo.integrations.jax.pjrt.client import PLATFORMS
+from mlirhlo.integrations.optional import require
 
 with LATE:
     from mlirhlo.debug import options as debug_options
-    from mlirhlo.integrations.jax.pjrt import functions
+    from mlirhlo.integrations.jax.pjrt import client_functions, functions
 
 
 def initialize() -> None:
@@ -29,8 +30,8 @@ def initialize() -> None:
         if name in chosen:
             xla_bridge._nonexperimental_plugins.add(name)
             xla_bridge.register_backend_initialization_hook(_is_also_the_cpu)
-            options = partial(_options, name != PLATFORMS[0])
-            xla_bridge.register_plugin(name, priority=-100, c_api=_capsule(), options=options)
+            factory = partial(_client, name)
+            xla_bridge.register_plugin(name, priority=-100, c_api=_capsule(), factory=factory)
 
 
 def _is_also_the_cpu(backend: Any) -> None:
@@ -48,12 +49,27 @@ def _capsule() -> Any:
     return new(c.addressof(functions.interface()), b"pjrt_c_api", None)
 
 
-def _options(interpreted: bool) -> dict[str, int | bool]:
-    """The client's options: as many devices as JAX or XLA's flag says that the CPU has."""
-    from jax._src import xla_bridge
+def _client(name: str) -> Any:
+    """A client of a platform. It is not given JAX's connection to other processes, which it does not need: with one,
+    jaxlib watches them in a thread that goes on after the end."""
+    xla_client: Any = require("jaxlib.xla_client", "jax", "the platform of JAX")
+    if not xla_client.pjrt_plugin_initialized(name):
+        xla_client.initialize_pjrt_plugin(name)
+    return xla_client.make_c_api_client(name, _options(name != PLATFORMS[0]), None)
 
+
+def _options(interpreted: bool) -> dict[str, int | bool]:
+    """The client's options: as many devices as JAX or XLA's flag says that the CPU has, and the processes."""
+    from jax._src import distributed, xla_bridge
+
+    state = distributed.global_state
     count = xla_bridge.num_cpu_devices.value
     if count < 1:
         given = debug_options.process_flags().given.get("xla_force_host_platform_device_count", 1)
         count = int(str(given))
-    return {functions.DEVICES_OPTION: max(count, 1), functions.INTERPRETER_OPTION: interpreted}
+    return {
+        client_functions.DEVICES_OPTION: max(count, 1),
+        client_functions.INTERPRETER_OPTION: interpreted,
+        client_functions.PROCESS_OPTION: state.process_id,
+        client_functions.PROCESSES_OPTION: state.num_processes or 1,
+    }

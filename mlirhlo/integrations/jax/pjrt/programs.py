@@ -82,6 +82,12 @@ class Executable(Protocol):
         """The result on one device."""
         ...
 
+    def run_ranks(
+        self, machine: Machine, own: Sequence[Sequence[Any]], owners: Sequence[int]
+    ) -> list[Any]:
+        """The results on this process's devices of a machine, where other processes run the others."""
+        ...
+
     def run_on(
         self, machine: Machine, replica: int, partition: int, arguments: Sequence[Any]
     ) -> Any:
@@ -104,7 +110,8 @@ class Program:
     config: bytes
     """The module's configuration, as a field of an HloModuleProtoWithConfig."""
     executable: Executable
-    devices: Sequence[Any]
+    numbers: Sequence[int]
+    """The devices, replicas major, by their numbers in the client."""
     replicas: int
     partitions: int
     parameters: Sequence[Leaf]
@@ -116,6 +123,24 @@ class Program:
     kept: dict[str, Any] = field(default_factory=dict)
     """Objects of ctypes that live as long as it does."""
     _foreign: dict[str, Meaning] = field(default_factory=dict)
+
+    @cached_property
+    def own(self) -> list[int]:
+        """Which of its devices are this process's."""
+        client = self.client
+        return [n for n, device in enumerate(self.numbers) if client.devices[device].is_addressable]
+
+    @cached_property
+    def devices(self) -> list[Any]:
+        """Its devices in this process."""
+        return [self.client.devices[self.numbers[n]] for n in self.own]
+
+    @cached_property
+    def owners(self) -> list[int]:
+        """By device, the process that runs it; none where this one runs them all."""
+        if len(self.own) == len(self.numbers):
+            return []
+        return [self.client.process_of(number) for number in self.numbers]
 
     @property
     def donated(self) -> frozenset[int]:
@@ -142,7 +167,7 @@ class Program:
     @property
     def is_native(self) -> bool:
         """Whether it runs without Python."""
-        return self.is_in_place and self.executable.descriptor is not None
+        return self.is_in_place and self.executable.descriptor is not None and not self.owners
 
     def prepare(self) -> None:
         """Makes what one more run on several devices takes at a time."""

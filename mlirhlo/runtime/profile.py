@@ -1,9 +1,8 @@
 """Where the time of a module goes: every kernel timed, beside what it moves and computes.
 
-`main` is made with a mark before and after each kernel; a mark costs about a microsecond, of which a
-kernel's time holds about half. Bytes and operations are counted as XLA counts them. A
-kernel's share of the roofline is the time it needs at least, with this machine's measured memory and
-multiply-adds, over the time it took.
+`main` is compiled with a mark before and after each kernel, which reads the clock in machine code (`marks_ir`). Bytes
+and operations are counted as XLA counts them. A kernel's share of the roofline is the time it needs at least, with this
+machine's measured memory and multiply-adds, over the time it took.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from mlirhlo.analysis.cost import Options, analyse
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, TRANSCENDENTALS
@@ -27,6 +28,7 @@ from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.steps import Kernel
+from mlirhlo.runtime.cache import builder_code
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.jit import Library, compile_object
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
 Event: TypeAlias = "tuple[str, int, int]"
 """Kernel, start and end in nanoseconds."""
 
-_MARK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)
+_RECORDS = 1 << 16
+"""Marks that are kept in machine code before Python fetches them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,33 +123,65 @@ class Marked:
             self.plan = plan_module(self.fused)
             loops = emit_module(self.plan, marks=marks)
             text = print_llvm(convert_to_llvm(loops, features=FEATURES))
-        self._events: list[Event] = []
-        begun = 0
-
-        def mark(number: int, begins: int) -> None:
-            nonlocal begun
-            now = time.perf_counter_ns()
-            if begins:
-                begun = time.perf_counter_ns()
-            else:
-                self._events.append((marks[number].name, begun, now))
-
-        self._function = _MARK(mark)
-        outside = externals(text)
-        outside[MARK] = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+        self._names = [step.name for step in marks]
+        self._recorder = _Recorder()
+        outside = externals(text) | {MARK: self._recorder.address}
         library = Library([compile_object(text)], [MAIN], outside)
         self.executable = Executable(self.plan, library, MAIN)
 
     def run(
-        self, arguments: Sequence[object], machine: Machine | None = None
+        self,
+        arguments: Sequence[object],
+        machine: Machine | None = None,
+        clock: int = time.CLOCK_MONOTONIC,
     ) -> tuple[Any, list[Event]]:
-        """The result, and what ran when. `machine`: gives custom calls their meaning."""
-        self._events.clear()
+        """The result, and what ran when. `machine`: gives custom calls their meaning; `clock`: one of the system's."""
+        self._recorder.start(clock)
         if machine is None:
             result = self.executable(*arguments)
         else:
             result = self.executable.run_on(machine, 0, 0, arguments)
-        return result, list(self._events)
+        return result, self._recorder.events(self._names)
+
+
+class _Recorder:
+    """What marks write."""
+
+    def __init__(self) -> None:
+        self._records = np.zeros((_RECORDS, 2), np.int64)
+        self._parts: list[np.ndarray[Any, Any]] = []
+        names = ["records", "full", "count", "clock"]
+        library = Library(
+            [builder_code("marks_ir", _RECORDS)], [MARK, *names], {"clock_gettime": _clock()}
+        )
+        records, full, count = (ctypes.c_int64.from_address(library.address(n)) for n in names[:3])
+        self._library, self._count = library, count
+        self._clock = ctypes.c_int32.from_address(library.address("clock"))
+        self._full = ctypes.CFUNCTYPE(None)(self._fetch)
+        records.value = self._records.ctypes.data
+        full.value = ctypes.cast(self._full, ctypes.c_void_p).value or 0
+        self.address = library.address(MARK)
+
+    def start(self, clock: int) -> None:
+        """Forgets earlier runs."""
+        self._parts.clear()
+        self._count.value = 0
+        self._clock.value = clock
+
+    def _fetch(self) -> None:
+        self._parts.append(self._records[: self._count.value].copy())
+
+    def events(self, names: Sequence[str]) -> list[Event]:
+        """What ran since `start`; marks hold the numbers of `names`."""
+        self._fetch()
+        marks = np.concatenate(self._parts).tolist()
+        pairs = zip(marks[::2], marks[1::2], strict=True)
+        return [(names[word >> 1], start, end) for (_, start), (word, end) in pairs]
+
+
+def _clock() -> int:
+    """The address of `clock_gettime` of the C library."""
+    return ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
 
 
 def profile(module: ModuleOp, arguments: Sequence[object], runs: int = 5) -> Profile:

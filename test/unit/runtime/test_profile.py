@@ -51,6 +51,14 @@ def test_kernels_of_a_loop() -> None:
     assert all(e["dur"] >= 0 and e["ph"] == "X" for e in events)
 
 
+def test_more_kernels_than_records_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlirhlo.runtime.profile._RECORDS", 64)
+    found = profile(mlirhlo.parse(TEXT).op, [np.zeros(64, np.float32), np.int32(50)], runs=1)
+    assert sorted(row.calls for row in found.rows) == [50, 50, 51]
+    starts = [start for _, start, _ in found.events]
+    assert starts == sorted(starts)
+
+
 def test_gathers_read_what_they_take() -> None:
     gather = (
         "gather(table, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "

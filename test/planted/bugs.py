@@ -47,14 +47,15 @@ class Bug:
     condition: Condition
 
 
-def bugs() -> list[Bug]:
-    """All 20."""
-    found = [_bug(name, number) for number, name in enumerate(CORES)]
+def bugs(seed: int = 0) -> list[Bug]:
+    """All 20; what is around them differs by seed."""
+    start = 100 * seed
+    found = [_bug(name, start + number) for number, name in enumerate(CORES)]
     for number, name in enumerate(("floor_is_lost", "abs_of_negate")):
-        found.append(_bug(name, 40 + number, loop=True))
+        found.append(_bug(name, start + 40 + number, loop=True))
     for number, name in enumerate(("sign_is_abs", "floor_is_lost")):
-        found.append(_bug(name, 50 + number, fusion=True))
-    text = program(f'core = {F} custom-call(@A@), custom_call_target="unknown"', 60)
+        found.append(_bug(name, start + 50 + number, fusion=True))
+    text = program(f'core = {F} custom-call(@A@), custom_call_target="unknown"', start + 60)
     found.append(Bug("unknown_custom_call", text, Condition("diagnostic", code="HLO0350")))
     return found
 

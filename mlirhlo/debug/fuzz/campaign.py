@@ -140,12 +140,14 @@ def _check(settings: Settings, what: str, draw: random.Random, is_special: bool)
 
 
 def _opcodes(name: str, draw: random.Random) -> Sequence[str]:
-    """All opcodes, or a few: any, or of those that the code of the passes names."""
+    """All opcodes, or a few: any, or of those that the code of a rule, or of a pass without rules, names."""
     known = sorted(GENERATORS)
     if name.startswith("passes:") and draw.random() < 0.8:
-        named = passes.opcodes_named(passes.passes_of(name.removeprefix("passes:")))
-        if named:
-            return draw.sample(named, min(draw.choice((2, 4, 8)), len(named)))
+        groups = passes.opcodes_named(passes.passes_of(name.removeprefix("passes:")))
+        if groups:
+            named = draw.choice(groups)
+            chosen = draw.sample(named, min(draw.choice((2, 4, 8)), len(named)))
+            return chosen + draw.sample(known, draw.choice((0, 0, 2, 6)))
     return draw.sample(known, draw.choice((0, 3, 10)))
 
 

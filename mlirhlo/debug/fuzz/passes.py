@@ -7,6 +7,7 @@ the last place, and a margin.
 
 from __future__ import annotations
 
+import inspect
 import random
 import signal
 import sys
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,6 +37,7 @@ from mlirhlo.rewrites.passes import HloPass
 from mlirhlo.rewrites.pipeline import PipelinePass, parse_pipeline, run_pipeline
 from mlirhlo.rewrites.pipelines import pipelines_of
 from mlirhlo.rewrites.registry import list_passes
+from mlirhlo.rewrites.rules import RulePass
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 PLATFORMS = ("cpu", "gpu", "tpu")
@@ -130,27 +132,56 @@ def is_exact(passes: Iterable[ModulePass]) -> bool:
     )
 
 
-def opcodes_named(passes: Iterable[ModulePass]) -> list[str]:
-    """Opcodes whose classes the files of passes and of their rules name: what they are about."""
-    found: set[str] = set()
+def opcodes_named(passes: Iterable[ModulePass]) -> list[list[str]]:
+    """Opcodes that passes are about, in groups that should meet: those that the code of a rule names, and those that
+    the file of a pass without rules does."""
+    found: list[list[str]] = []
     for pass_ in passes:
         if isinstance(pass_, PipelinePass):
-            found.update(opcodes_named(pass_.passes))
+            found.extend(opcodes_named(pass_.passes))
+        elif isinstance(pass_, RulePass):
+            for rule in pass_.selected():
+                own = {c.opcode.name for c in rule.ops if hasattr(c, "opcode")}
+                found.append(sorted((own | _named_by(rule.function)) & GENERATORS.keys()))
+        else:
+            functions = [f for f in vars(type(pass_)).values() if isinstance(f, FunctionType)]
+            scopes = [
+                vars(sys.modules[type(pass_).__module__]),
+                *(f.__globals__ for f in functions),
+            ]
+            named = {name for scope in scopes for name in _opcodes(scope.values())}
+            found.append(sorted(named & GENERATORS.keys()))
+    return [group for group in found if group]
+
+
+def _opcodes(values: Iterable[object]) -> set[str]:
+    """Opcodes of the classes of instructions among values."""
+    return {
+        v.opcode.name
+        for v in values
+        if isinstance(v, type) and issubclass(v, Instruction) and hasattr(v, "opcode")
+    }
+
+
+def _named_by(function: object) -> set[str]:
+    """Opcodes whose classes a function names, with the functions beside it that it calls."""
+    found, seen = set[str](), set[object]()
+    stack = [inspect.unwrap(function)] if callable(function) else []
+    while stack:
+        called = stack.pop()
+        if not isinstance(called, FunctionType) or called in seen:
             continue
-        rules: Sequence[Any] = getattr(pass_, "rules", ())
-        modules = {type(pass_).__module__, *(r.function.__module__ for r in rules)}
-        functions = [*vars(type(pass_)).values(), *(r.function for r in rules)]
-        scopes = [vars(sys.modules[m]) for m in modules if m in sys.modules]
-        scopes += [f.__globals__ for f in functions if isinstance(f, FunctionType)]
-        for scope in scopes:
-            for value in scope.values():
-                if (
-                    isinstance(value, type)
-                    and issubclass(value, Instruction)
-                    and hasattr(value, "opcode")
-                ):
-                    found.add(value.opcode.name)
-    return sorted(found & GENERATORS.keys())
+        seen.add(called)
+        names = set[str]()
+        codes = [called.__code__]
+        while codes:
+            code = codes.pop()
+            names.update(code.co_names)
+            codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+        values = [called.__globals__[name] for name in names if name in called.__globals__]
+        found |= _opcodes(values)
+        stack += [v for v in values if getattr(v, "__module__", "") == called.__module__]
+    return found
 
 
 # ---------------------------------------------------------------- judging

@@ -9,6 +9,7 @@ import pytest
 from planted.bugs import WRONG_PASSES
 from support import SEED
 
+from mlirhlo.debug.fuzz import passes
 from mlirhlo.debug.fuzz.campaign import WHAT, Settings, fuzz, run_case
 from mlirhlo.debug.fuzz.checks import check, with_inputs
 from mlirhlo.debug.fuzz.generators.modules import Module
@@ -74,3 +75,12 @@ def test_checks() -> None:
     with pytest.raises(HloError) as raised:
         check(text, "nothing")
     assert raised.value.code == "HLO0860"
+
+
+def test_opcodes_of_a_rule_are_those_that_its_code_names() -> None:
+    (named,) = passes.opcodes_named(
+        passes.passes_of("tuple-simplifier{only=get_tuple_element_of_tuple}")
+    )
+    assert named == ["get-tuple-element", "tuple"]
+    assert len(passes.opcodes_named(passes.passes_of("algsimp"))) > 100
+    assert passes.opcodes_named(passes.passes_of("dce"))

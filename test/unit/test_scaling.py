@@ -85,7 +85,7 @@ WIDE = SHAPES["wide_parameter"](1600)
 PROGRAM = convert_to_stablehlo(parse_module(SHAPES["reducers"](400)))
 COLLECTED: dict[str, Callable[[Loaded], object]] = {
     **{name: partial(render, names=name, as_json=False) for name in scaling_tools.ANALYSES},
-    "hlo-cost": lambda loaded: estimate(loaded.module, chip("epyc-2")),
+    "hlo-cost": lambda loaded: estimate(loaded.module, chip("epyc-core")),
     "stablehlo-to-hlo": lambda _: convert_to_hlo(PROGRAM),
     "hlo-diff": lambda _: diff_modules(WIDE, WIDE),
 }

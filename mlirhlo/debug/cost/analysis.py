@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.analysis.call_graph import call_graph
 from mlirhlo.analysis.trip_count import known_trip_count, trip_count
+from mlirhlo.debug.cost.caches import moved_bytes
 from mlirhlo.debug.cost.chip import Chip, chip
 from mlirhlo.debug.cost.kernels import Duration, Work, duration, kernel_work
 from mlirhlo.debug.cost.links import collective_ns
@@ -67,6 +68,7 @@ class _Estimate:
         self.runs: dict[str, Run] = {}
         self.durations: dict[Instruction, Duration] = {}
         self.works: dict[Instruction, Work] = {}
+        self.moved: dict[Instruction, dict[str, float]] = {}
         self.executions: dict[str, float] = {}
 
     def report(self) -> CostReport:
@@ -75,6 +77,7 @@ class _Estimate:
         running = self._running()
         for computation in running:
             order = instruction_list(computation)
+            self.moved |= moved_bytes(order, self.costs.instructions)
             for op in order:
                 self.durations[op] = self._duration(op)
             self.runs[computation.computation_name] = run_schedule(order, self._nanoseconds)
@@ -145,7 +148,9 @@ class _Estimate:
         inside: Sequence[Instruction] = (op,)
         if isinstance(op, FusionOp) and op.calls in self.by_name:
             inside = instruction_list(self.by_name[op.calls])
-        work = self.works[op] = kernel_work(op, inside, self.costs.instructions)
+        work = self.works[op] = kernel_work(
+            op, inside, self.costs.instructions, self.moved.get(op, {})
+        )
         return duration(work, self.chip)
 
     def _count_executions(self, entry: str, running: Sequence[ComputationOp]) -> None:
@@ -205,6 +210,6 @@ class _Estimate:
 
 def estimate_kernels(module: ModuleOp) -> dict[Instruction, Work]:
     """Work of each instruction of the computations that run."""
-    found = _Estimate(module, chip("epyc-2"))
+    found = _Estimate(module, chip("epyc-core"))
     found.report()
     return found.works

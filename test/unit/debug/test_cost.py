@@ -15,6 +15,8 @@ from unit.corpus import repository_texts
 from mlirhlo.analysis.cost import analyse
 from mlirhlo.cli.hlo_cost import main
 from mlirhlo.debug.cost import chip, chip_names, estimate
+from mlirhlo.debug.cost.analysis import estimate_kernels
+from mlirhlo.debug.cost.kernels import Duration, Work, duration
 from mlirhlo.debug.cost.links import volume_ns
 from mlirhlo.debug.cost.what_if import with_sharding, with_sizes
 from mlirhlo.debug.fuzz.generators.modules import Module
@@ -54,6 +56,36 @@ def test_every_chip_is_whole_and_cites_its_sources() -> None:
         assert described.matrix_rate("s8") >= described.matrix_rate("f32")
 
 
+PUBLISHED = {
+    # GB/s and GB of memory; TFLOP/s of dense products (f64, tf32, bf16, f8, s8); GB/s sent. 0: not published.
+    "a100": (2039, 80, 19.5, 156, 312, 0, 624, 300),
+    "h100": (3350, 80, 67, 495, 989, 1979, 1979, 450),
+    "h200": (4800, 141, 67, 495, 989, 1979, 1979, 450),
+    "b200": (8000, 180, 40, 1100, 2250, 4500, 4500, 900),
+    "rtx4090": (1008, 24, 1.29, 82.6, 165.2, 330.3, 660.6, 0),
+    "mi300x": (5300, 192, 163.4, 653.7, 1307.4, 2614.9, 2614.9, 448),
+    "v4": (1200, 32, 0, 0, 275, 0, 275, 300),
+    "v5e": (819, 16, 0, 0, 197, 0, 393, 200),
+    "v5p": (2765, 95, 0, 0, 459, 0, 918, 600),
+    "v6e": (1638, 32, 0, 0, 918, 0, 1836, 400),
+    "epyc": (460.8, 0, 3.69, 0, 0, 0, 0, 0),
+    "graviton": (307.2, 0, 2.66, 0, 0, 0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_figures_are_those_that_vendors_publish(name: str) -> None:
+    described = chip(name)
+    link = described.link
+    sends = link.bandwidth * (2 * len(link.mesh) if link.topology == "torus" else 1)
+    rates = [described.matrix_rate(t) / 1e12 for t in ("f64", "f32", "bf16", "f8e4m3fn", "s8")]
+    figures = (described.memory_bandwidth / 1e9, described.memory_bytes / 1e9, *rates, sends / 1e9)
+    for figure, published in zip(figures, PUBLISHED[name], strict=True):
+        # Memory is published in GB that are 2 ** 30 bytes for some chips.
+        allowed = 0.08 if published == PUBLISHED[name][1] else 0.01
+        assert not published or figure == pytest.approx(published, rel=allowed)
+
+
 @pytest.mark.parametrize(
     "text, said",
     [
@@ -90,6 +122,44 @@ def test_collectives_take_longer_for_more_bytes_and_devices(name: str) -> None:
 def test_all_gather_of_a_ring_uses_both_directions() -> None:
     link = replace(chip("rtx4090").link, latency_ns=0.0, bandwidth=1e9)
     assert volume_ns("all-gather", 8e9, 8, link) == pytest.approx(3.5e9)
+
+
+def kinds_of(text: str) -> dict[str, float]:
+    """Kinds of work of the last kernel of a module."""
+    return list(estimate_kernels(load_module(text, "kinds")).values())[-1].kinds
+
+
+def test_a_row_takes_whole_vectors() -> None:
+    fused = """HloModule rows
+fused { x = f32[10,3] parameter(0)  v = f32[%s] parameter(1)  b = f32[10,3] broadcast(v), dimensions={%s}
+  ROOT r = f32[10,3] power(x, b) }
+ENTRY e { x = f32[10,3] parameter(0)  v = f32[%s] parameter(1)
+  ROOT f = f32[10,3] fusion(x, v), kind=kLoop, calls=fused }
+"""
+    whole = kinds_of(fused % ("", "", ""))
+    assert (whole["power-f32"], whole["row"]) == (32, 1)  # one row of 30 elements, in two vectors
+    by_rows = kinds_of(fused % ("3", "1", "3"))
+    assert (by_rows["power-f32"], by_rows["row"]) == (160, 10)
+
+
+def test_bytes_are_told_apart_by_cache() -> None:
+    size = 1 << 20
+    text = f"""ENTRY e {{ x = f32[{size}] parameter(0)  s = f32[1024] slice(x), slice={{[0:1024]}}
+  a = f32[1024] tanh(s)  b = f32[1024] negate(a)  c = f32[{size}] exponential(x)
+  ROOT t = (f32[1024], f32[{size}]) tuple(b, c) }}
+"""
+    slice_, tanh, negate, exponential = estimate_kernels(load_module(text, "caches")).values()
+    assert slice_.kinds["byte-l3"] == 4096  # the round before has moved the 8 MiB of %c since
+    assert tanh.kinds["byte-l1"] == negate.kinds["byte-l1"] == 8192
+    assert exponential.kinds["byte-l3"] == 8 * size
+
+
+def test_measured_costs_are_those_of_memory_or_of_arithmetic() -> None:
+    costs = {"launch": 20.0, "byte-l1": 0.5, "tanh-f32": 2.0}
+    measured = replace(H100, nanoseconds=costs)
+    kinds = {"launch": 1.0, "byte-l1": 100.0, "tanh-f32": 20.0}
+    assert duration(Work(kinds=kinds), measured) == Duration(70.0, "memory")
+    assert duration(Work(kinds=kinds | {"tanh-f32": 40.0}), measured) == Duration(100.0, "compute")
 
 
 def test_asynchronous_work_runs_beside_other_work() -> None:

@@ -73,7 +73,9 @@ def elementwise(t: str) -> list[tuple[str, str]]:
         ):
             continue  # the verifier takes them, and they have no meaning
         for result in (t, "pred", "f32"):
-            text = f"{name}({', '.join([f'${t}[{SIZE}]'] * row.arity)}){ATTRIBUTES.get(name, '')}"
+            text = (
+                f"{name}({', '.join([f'${t}[{SIZE}]'] * int(row.arity))}){ATTRIBUTES.get(name, '')}"
+            )
             if is_valid(shape := f"{result}[{SIZE}]", text):
                 found.append((shape, text))
                 break

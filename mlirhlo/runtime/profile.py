@@ -171,10 +171,10 @@ class _Recorder:
     def _fetch(self) -> None:
         self._parts.append(self._records[: self._count.value].copy())
 
-    def events(self, names: Sequence[str]) -> list[Event]:
+    def events(self, names: list[str]) -> list[Event]:
         """What ran since `start`; marks hold the numbers of `names`."""
         self._fetch()
-        marks = np.concatenate(self._parts).tolist()
+        marks: list[tuple[int, int]] = np.concatenate(self._parts).tolist()
         pairs = zip(marks[::2], marks[1::2], strict=True)
         return [(names[word >> 1], start, end) for (_, start), (word, end) in pairs]
 

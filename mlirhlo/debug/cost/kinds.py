@@ -13,6 +13,7 @@ from math import ceil, log2, prod
 
 from mlirhlo.analysis.cost.counts import FLOPS, Counts
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
+from mlirhlo.dialects.hlo.ops import BroadcastOp, ConvolutionOp, ReduceOp, SortOp
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, leaves
 
@@ -72,10 +73,10 @@ def _padded(row: float, shape: ArrayShape) -> float:
 
 def _axes_alike(op: Instruction) -> int:
     """Innermost dimensions that an instruction runs through as if they were one."""
-    if op.opcode.name == "broadcast":
-        return _alike(set(op.dimensions), _arrays(op.shape)[0].rank, _elements(*op.input_shapes))  # type: ignore[attr-defined]
-    if op.opcode.name == "reduce":
-        return _alike(set(op.dimensions), _arrays(*op.input_shapes)[0].rank, 2)  # type: ignore[attr-defined]
+    if isinstance(op, BroadcastOp):
+        return _alike(set(op.dimensions), _arrays(op.shape)[0].rank, _elements(*op.input_shapes))
+    if isinstance(op, ReduceOp):
+        return _alike(set(op.dimensions), _arrays(*op.input_shapes)[0].rank, 2)
     if op.opcode.elementwise or op.opcode.name in ("reshape", "bitcast", "fusion"):
         return 1 << 30
     if op.opcode.name == "iota":
@@ -162,13 +163,14 @@ def _product(op: Instruction, group: str, flops: float, shape: ArrayShape) -> Ki
 
 def _convolution(op: Instruction, group: str, flops: float, shape: ArrayShape) -> Kinds:
     """Vectors hold output features, where these are the innermost dimension and of one group."""
-    labels = op.dim_labels  # type: ignore[attr-defined]
+    assert isinstance(op, ConvolutionOp)
+    labels = op.dim_labels
     features = shape.dimensions[labels.output_feature_dimension]
     kernel = _arrays(op.input_shapes[1])[0]
     pixels = shape.element_count / features
     taps = prod(kernel.dimensions[d] for d in labels.kernel_spatial_dimensions)
     summed = flops / 2 / features
-    grouped = max(op.feature_group_count, op.batch_group_count) > 1  # type: ignore[attr-defined]
+    grouped = max(op.feature_group_count, op.batch_group_count) > 1
     if grouped or labels.output_feature_dimension != shape.rank - 1:
         return {
             "convolution-scalar": flops / 2,
@@ -188,15 +190,17 @@ def _fold(op: Instruction, group: str, elements: float) -> Kinds:
     operand, results = _arrays(*op.input_shapes)[0], _arrays(op.shape)
     if len(results) > 1:
         return {"fold-several": len(results) * elements, "fold-row": results[0].element_count}
-    is_kept = operand.rank - 1 not in op.dimensions  # type: ignore[attr-defined]
+    assert isinstance(op, ReduceOp)
+    is_kept = operand.rank - 1 not in op.dimensions
     if is_kept:
         return {f"fold-columns-{group}": elements}
     return {f"fold-rows-{group}": elements, "fold-row": results[0].element_count}
 
 
 def _sort(op: Instruction, group: str, elements: float) -> Kinds:
+    assert isinstance(op, SortOp)
     operand = _arrays(*op.input_shapes)[0]
-    length = prod(operand.dimensions[d] for d in op.dimensions)  # type: ignore[attr-defined]
+    length = prod(operand.dimensions[d] for d in op.dimensions)
     kind = f"sort-{group}" if len(op.input_shapes) == 1 else "sort-several"
     count = operand.element_count
     # A network sorts short rows: its comparators grow with the square of the logarithm.

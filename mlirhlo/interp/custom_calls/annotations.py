@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mlirhlo.dialects.hlo.shapes import TupleShape
-from mlirhlo.interp.custom_calls import computes
+from mlirhlo.interp.custom_calls import computes, unfit
 from mlirhlo.interp.ops.async_ops import zeros
 from mlirhlo.interp.registry import Frame, Value
 
@@ -54,6 +56,14 @@ def annotation(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
 def new_buffer(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
     """A buffer without defined contents: zeros."""
     return zeros(op.shape)
+
+
+@computes("GetRngSeed")
+def rng_seed(op: CustomCallOp, inputs: Sequence[Any], frame: Frame) -> Value:
+    """The seed that the run was given. Raises `HloError` HLO0355 but for `u64[]` of nothing, as XLA refuses it."""
+    if inputs or str(op.shape) != "u64[]":
+        raise unfit(op, f"it has no operands and gives u64[], not {op.shape}")
+    return np.uint64(frame.machine.seed % 2**64)
 
 
 @computes("Pin", "Unpin")

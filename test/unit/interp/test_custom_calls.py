@@ -563,3 +563,23 @@ def test_scales_that_do_not_fit_are_told() -> None:
     )
     with pytest.raises(HloError, match="HLO0355"):
         module(*(np.ones(s, "f4") for s in ((3, 8), (5, 8), (3, 3), (5, 4))))
+
+
+SEED_CALL = 'custom-call(), custom_call_target="GetRngSeed"'
+
+
+@pytest.mark.parametrize("seed", [0, 42, 2**63 + 5])
+def test_the_seed_of_the_run(seed: int) -> None:
+    module = mlirhlo.parse(f"u64[] {SEED_CALL}")
+    assert run_module(module.op, (), machine=Machine(seed=seed)) == np.uint64(seed)
+    assert np.asarray(mlirhlo.compile(module)()) == np.asarray(module())
+    assert SEED_CALL in module.opt("constant_folding,algsimp,cse").as_text(), "it is no constant"
+
+
+@pytest.mark.parametrize("shape", ["s32[]", "u64[1]", "(u64[])"])
+def test_a_seed_of_another_kind_is_refused(shape: str) -> None:
+    """By XLA:CPU too: no operands, a scalar, u64."""
+    module = mlirhlo.parse(f"{shape} {SEED_CALL}")
+    for run in (module, mlirhlo.compile(module)):
+        with pytest.raises(HloError, match="HLO0355"):
+            run()

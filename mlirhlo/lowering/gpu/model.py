@@ -245,7 +245,7 @@ class _Launch:
         if self.is_chain:
             return prod(space[d] for d in used)
         if space and len(space) - 1 not in used and isinstance(op, MapOp):
-            return evaluations / min(space[-1], 32)
+            return evaluations / max(1, min(space[-1], 32))
         return evaluations
 
     def _is_coalesced(self, op: Operation, map_: AffineMap | None) -> bool:

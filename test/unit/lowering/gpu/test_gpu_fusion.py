@@ -59,6 +59,42 @@ def test_random_modules() -> None:
     assert changed
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("is_sliced", [False, True])
+@pytest.mark.parametrize("summed", [(0,), (0, 2), (0, 1), (0, 1, 2)])
+def test_sizes_of_zero_cost_nothing(rank: int, is_sliced: bool, summed: tuple[int, ...]) -> None:
+    """Sums over what is empty, in a fusion, of a scalar that is cut to nothing."""
+    ones, empty = ",".join("1" * rank), ",".join("1" * (rank - 1) + "0")
+    cut = ", ".join(["[0:1]"] * (rank - 1) + ["[0:0]"])
+    nothing = f"slice(v), slice={{{cut}}}" if is_sliced else "broadcast(c), dimensions={}"
+    sizes = ",".join(str((0, 5, 3)[at]) for at in range(3) if at not in summed)
+    module = HloModule(
+        mlirhlo.parse(
+            f"""HloModule zeros
+            of_two {{ a = f64[] parameter(0)  b = f64[] parameter(1)  ROOT r = f64[] multiply(a, b) }}
+            inside {{
+              x = f32[4] parameter(0)
+              c = f64[] constant(1)
+              v = f64[{ones}] reshape(c)
+              s = f64[{empty}] {nothing}
+              t = f64[0,5,3] reshape(s)
+              w = f64[{sizes}] reduce(t, c), dimensions={{{",".join(map(str, summed))}}}, to_apply=of_two
+              ROOT both = (f32[4], f64[{sizes}]) tuple(x, w)
+            }}
+            ENTRY e {{
+              x = f32[4] parameter(0)
+              y = f32[4] negate(x)
+              q = (f32[4], f64[{sizes}]) fusion(y), kind=kOutput, calls=inside
+              z = f32[4] get-tuple-element(q), index=0
+              ROOT r = f32[4] cosine(z)
+            }}"""
+        ).op
+    )
+    assert modelled_cost(module, device()).time(device()) >= 0
+    GpuFusionPass().run(module, Trace())
+    assert not verify_module(module.op)
+
+
 def test_fuel_bounds_what_is_merged() -> None:
     for fuel in (0, 1):
         module = before(SHARED)

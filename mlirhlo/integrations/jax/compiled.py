@@ -337,6 +337,40 @@ class Compiled(_Described):
         return MemoryStats.of_program(self.executable)
 
     @property
+    def input_shardings(self) -> Any:
+        """Where arguments are, in the structure of `in_tree`: on one device, but with XLA."""
+        return self._placed("input_shardings", self.in_avals)
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where results are, in the structure of the result."""
+        return self._placed("output_shardings", self.out_info)
+
+    @property
+    def input_formats(self) -> Any:
+        """Layouts and shardings of arguments, in the structure of `in_tree`: rows are contiguous, but with XLA."""
+        return self._placed("input_formats", self.in_avals)
+
+    @property
+    def output_formats(self) -> Any:
+        """Layouts and shardings of results, in the structure of the result."""
+        return self._placed("output_formats", self.out_info)
+
+    def _placed(self, name: str, types: Any) -> Any:
+        """What JAX's compiled function has under a name."""
+        if self._calling is None:
+            return getattr(self.executable, name)
+        jax = require("jax", "jax", "mlirhlo.jax")
+        one = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
+        if name.endswith("shardings"):
+            return jax.tree.map(lambda _: one, types)
+        layouts = require("jax.experimental.layout", "jax", "mlirhlo.jax")
+        return jax.tree.map(
+            lambda array: layouts.Format(layouts.Layout(tuple(range(len(array.shape))), ()), one),
+            types,
+        )
+
+    @property
     def traced(self) -> Any:
         """JAX's own object: `jax.stages.Traced`."""
         return self.lowered.traced

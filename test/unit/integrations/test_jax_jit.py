@@ -333,6 +333,20 @@ def test_memory_analysis_has_the_names_of_jaxs(platform: str) -> None:
     assert donated.alias_size_in_bytes == donated.output_size_in_bytes == X.nbytes
 
 
+@pytest.mark.parametrize("platform", ["cpu", "interpreter", "XLA"])
+def test_where_arguments_and_results_are(platform: str) -> None:
+    from mlirhlo.jax import jit
+
+    def f(x: Any, parts: Any, *, s: Any) -> Any:
+        return {"a": x @ parts["y"] + s, "b": (jnp.sum(x),)}
+
+    arguments = jnp.ones((4, 8)), {"y": jnp.ones((8, 4))}
+    compiled = jit(f).lower(*arguments, s=1.0).compile(platform=platform)
+    original = jax.jit(f).lower(*arguments, s=1.0).compile()
+    for name in ("input_shardings", "output_shardings", "input_formats", "output_formats"):
+        assert getattr(compiled, name) == getattr(original, name), name
+
+
 def test_options_of_jit_and_of_compile(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from mlirhlo.jax import jit
 

@@ -85,6 +85,12 @@ def main() -> int:
             f'{op} = {{ in = "{inputs}", out = "{outputs}", types = {{ {", ".join(types)} }}{stateful} }}'
         )
     host = host_memory()
+    on_cpu = {
+        kernel.op
+        for kernel in kernels.get_all_registered_kernels().kernel
+        if kernel.device_type in ("CPU", "DEFAULT")
+    }
+    xla_only = sorted(set(by_op) - on_cpu)
     references = sorted(
         name
         for name in dir(tf.raw_ops)
@@ -95,6 +101,7 @@ def main() -> int:
         f"# Generated from TensorFlow {tf.__version__} by tools/make_tensorflow_op_table.py; do not edit.",
         "",
         f"references = {references!r}".replace("'", '"'),
+        f"xla_only = {xla_only!r}".replace("'", '"'),
         "",
         "[sets]",
         *(f'{name} = "{" ".join(types)}"' for types, name in sets.items()),

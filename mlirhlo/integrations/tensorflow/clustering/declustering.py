@@ -18,15 +18,6 @@ from mlirhlo.integrations.tensorflow.clustering.slices import increase_dynamism
 from mlirhlo.integrations.tensorflow.clustering.table import Argument, table
 
 _SHAPE_READERS = ("Shape", "Rank", "Size")
-_WITHOUT_KERNEL = frozenset(
-    (
-        *("SegmentMaxV2", "SegmentMinV2", "SegmentProdV2", "SegmentSumV2", "XlaAllReduce"),
-        *("XlaConcatND", "XlaCustomCall", "XlaCustomCallV2", "XlaReduceScatter", "XlaSplitND"),
-        *("XlaRemoveDynamicDimensionSize", "XlaSetBound", "XlaSetDynamicDimensionSize"),
-        *("AssignVariableXlaConcatND", "ReadVariableXlaSplitND", "XlaSpmdFullToShardShape"),
-    )
-)
-"""Operations that TensorFlow itself cannot run on CPUs."""
 
 
 def final_clusters(graph: Graph, kept: Collection[str] = ()) -> Graph:
@@ -66,7 +57,7 @@ def _may_leave(node: Node, graph: Graph) -> bool:
     if node.op == "Const":
         devices = {producer.definition.device for producer in node.producers}
         return bool(devices - {"", node.definition.device})
-    return node.op not in _WITHOUT_KERNEL and node.op not in graph.functions
+    return node.op not in table().xla_only and node.op not in graph.functions
 
 
 def _copy_for_hosts(graph: Graph, definition: tf_pb2.GraphDef, kept: Collection[str]) -> None:

@@ -55,6 +55,8 @@ class Table:
     ops: Mapping[str, Op]
     references: frozenset[str]
     """Operations with a result that is a reference to a variable of TensorFlow 1."""
+    xla_only: frozenset[str]
+    """Operations that TensorFlow itself cannot run on CPUs."""
     excluded: Mapping[str, str]
     """Operations that are never clustered, with the reason."""
     resources: Mapping[str, str]
@@ -82,6 +84,7 @@ def table() -> Table:
     return Table(
         {name: _op(row, sets) for name, row in rows["ops"].items()},
         frozenset(rows["references"]),
+        frozenset(rows["xla_only"]),
         _by_op(facts["excluded"]),
         _by_op(facts["resources"]),
         {op: frozenset(names) for op, names in constant.items()},

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import tee, zip_longest
+from math import gcd
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -138,10 +139,42 @@ class Launch:
             for dim, word in enumerate(self.semantics):
                 if word == "arbitrary":
                     break
-                orders[dim] = Random(seed + dim).sample(orders[dim], len(orders[dim]))
+                orders[dim] = _Shuffled.of(orders[dim], Random(seed + dim))
         grid, following = tee(_product(orders))
         next(following, None)
         return zip_longest(grid, following)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shuffled(Sequence[int]):
+    """Indices in another order, none of which is kept: a grid may have billions of steps."""
+
+    indices: Sequence[int]
+    first: int
+    stride: int
+    """Without a common divisor with the count, so that each index comes once."""
+
+    @classmethod
+    def of(cls, indices: Sequence[int], random: Random) -> _Shuffled:
+        """An order that `random` chooses."""
+        count = max(len(indices), 1)
+        stride = random.randrange(count) or 1
+        while gcd(stride, count) > 1:
+            stride = random.randrange(count) or 1
+        return cls(indices, random.randrange(count), stride)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[int]: ...
+    def __getitem__(self, at: int | slice) -> int | Sequence[int]:
+        places = range(len(self))[at]
+        if isinstance(places, range):
+            return [self[place] for place in places]
+        return self.indices[(self.first + places * self.stride) % len(self)]
 
 
 def _product(orders: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import tracemalloc
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ from mlirhlo import mosaic as pl
 from mlirhlo.diagnostics import HloError
 from mlirhlo.mosaic import numpy as jnp
 from mlirhlo.mosaic import tpu as pltpu
+from mlirhlo.mosaic.interpreter import steps
 from mlirhlo.mosaic.interpreter.steps import cores_of, share_of
 from mlirhlo.mosaic.interpreter.world import World
 
@@ -211,3 +215,21 @@ def test_what_is_known_of_copies_stays_small(monkeypatch: pytest.MonkeyPatch) ->
     memories = worlds[0].memories.values()
     assert max(len(memory.flights) for memory in memories) <= 4
     assert max(len(memory.touches) for memory in memories) <= 8
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 6, 97])
+def test_a_random_order_of_steps_has_each_once(count: int) -> None:
+    orders = {
+        tuple(steps._Shuffled.of(range(count), Random(seed)))  # pyright: ignore[reportPrivateUsage]
+        for seed in range(20)
+    }
+    assert all(sorted(order) == list(range(count)) for order in orders)
+    assert len(orders) > min(count, 2) // 2
+
+
+def test_a_random_order_of_a_long_grid_is_not_listed() -> None:
+    tracemalloc.start()
+    order = steps._Shuffled.of(range(10**9), Random(1))  # pyright: ignore[reportPrivateUsage]
+    assert len(set(itertools.islice(order, 1000))) == 1000
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()

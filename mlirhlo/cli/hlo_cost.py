@@ -18,7 +18,7 @@ from mlirhlo.importing import LATE
 with LATE:
     from mlirhlo import formats
     from mlirhlo.debug import cost
-    from mlirhlo.debug.cost import chip, texts, what_if
+    from mlirhlo.debug.cost import texts, what_if
     from mlirhlo.debug.trials import conditions, sides
     from mlirhlo.rewrites import pipeline
 
@@ -82,10 +82,10 @@ def _run(argv: Sequence[str]) -> int:
 
     if options.list_chips:
         for name in cost.chip_names():
-            known = chip(name)
+            known = cost.chip(name)
             print(f"{name:9} {known.description}: {', '.join(known.sources)}")
         return DONE
-    chips = [chip(name) for name in options.chip or ("h100",)]
+    chips = [cost.chip(name) for name in options.chip or ("h100",)]
     module = _read(single_file(parsed.files), options)
     modules = [module, _changed(module, options)] if options.resize or options.shard else [module]
     line = ProgressLine(quiet=options.quiet)

@@ -18,6 +18,8 @@ from mlirhlo.dialects.hlo.table import STARTED, opcodes
 _ENDS = opcodes(
     lambda row: row.is_asynchronous and not (row.is_async_start or row.collective or row.transfers)
 )
+_MAX_CHAIN = 16
+"""Updates between an end and its start from which on the end stays: each of them looks for the start."""
 _HAVE_ENDS = frozenset(start for start in STARTED if STARTED[start] in _ENDS) | {"async-update"}
 
 
@@ -86,11 +88,13 @@ class SideEffects:
 
     def _start(self, end: Instruction) -> Instruction | None:
         """The start of an asynchronous pair that goes with its end; None where it stays, or there is none."""
-        while end.opcode.name in _ENDS:
+        for _ in range(_MAX_CHAIN):
+            if end.opcode.name not in _ENDS:
+                return end
             start = end.operands[0].owner
             if not isinstance(start, Instruction) or start.opcode.name not in _HAVE_ENDS:
                 return None
             if start.control_predecessors or not start.output.has_one_use():
                 return None
             end = start
-        return end
+        return None

@@ -100,6 +100,8 @@ class Graph:
         self.printer = ModulePrinter(self.module, PrintOptions())
         self.nodes: list[Node] = []
         self.computations: list[Computation] = []
+        self.started: dict[int, int] = {}
+        """The start behind an asynchronous update or end, by node, as far as it was looked for."""
         by_value: dict[int, int] = {}
         numbers = {name: i for i, name in enumerate(self.printer.lists)}
         for name, listed in self.printer.lists.items():

@@ -90,8 +90,12 @@ def scheme_of(graph: Graph, node: Node) -> Scheme:
         return parameter_scheme(node.shape)
     if node.opcode == "bitcast":
         return Scheme.GREEN if graph.is_fused(node) else Scheme.WHITE
+    first = node.index
     while node.opcode in ("async-update", "async-done") and node.operands:
-        node = graph.nodes[node.operands[0]]
+        # Operands come first: the start behind one that is an update is known.
+        node = graph.nodes[graph.started.get(node.operands[0], node.operands[0])]
+    if node.index != first:
+        graph.started[first] = node.index
     if node.opcode == "async-start" and node.calls:
         return scheme_of(graph, graph.nodes[graph.computations[node.calls[0]].root])
     return SCHEME_OF_OPCODE.get(node.opcode, Scheme.WHITE)

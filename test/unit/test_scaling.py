@@ -29,7 +29,10 @@ SIZES = (80, 160, 320, 640, 1280, 2560)
 """Twice as much takes twice the calls from one of these on: windows and bounds are full then."""
 RATIO = 2.3
 MENDED = [
+    ("async_at_once", "view:near"),
+    ("async_updates", "analysis:liveness"),
     ("async_updates", "print"),
+    ("async_updates", "view:dot"),
     ("branches", "analysis:liveness"),
     ("branches", "interpreter"),
     ("computations", "partition"),

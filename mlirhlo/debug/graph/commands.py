@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mlirhlo.debug.graph import node_of
 from mlirhlo.debug.graph.costs import analyse_with_libraries
@@ -15,7 +14,11 @@ from mlirhlo.debug.graph.filters import Filter, Show
 from mlirhlo.debug.graph.model import Computation, Graph, Node, byte_size
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text.options import PrintOptions
-from mlirhlo.formats.hlo_text.printer import print_computation, print_instruction
+from mlirhlo.formats.hlo_text.printer import (
+    ModulePrinter,
+    print_computation,
+    print_instruction,
+)
 
 FIELDS = ("name", "op_name", "op_type", "opcode", "source")
 """What `list` can look at."""
@@ -116,9 +119,9 @@ def text_of(graph: Graph, name: str) -> str:
 
 def part_text(graph: Graph, shown: Filter) -> Iterator[str]:
     """A neighbourhood or paths as lines of HLO text; `*` marks what was asked for, `~` the border."""
-    options = replace(PrintOptions(), metadata=False, backend_config=False)
+    printer = ModulePrinter(graph.module, PrintOptions(metadata=False, backend_config=False))
     for index, show in sorted(shown.shown.items()):
         node = graph.nodes[index]
         border = show not in (Show.NORMAL, Show.HIGHLIGHTED)
         mark = "*" if show is Show.HIGHLIGHTED else "~" if border else " "
-        yield f"{mark} {print_instruction(node.op, options)}"
+        yield f"{mark} {printer.instruction_text(node.op, 0)}"

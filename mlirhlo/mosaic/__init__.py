@@ -20,7 +20,6 @@ with LATE:
 
 if TYPE_CHECKING:
     from mlirhlo.mosaic.interpreter import InterpretParams
-    from mlirhlo.mosaic.language.arithmetic import reciprocal
     from mlirhlo.mosaic.language.call import KernelCall, kernel_call
     from mlirhlo.mosaic.language.call import kernel_call as pallas_call
     from mlirhlo.mosaic.language.choices import select_ref
@@ -33,8 +32,16 @@ if TYPE_CHECKING:
         semaphore_signal,
         semaphore_wait,
     )
-    from mlirhlo.mosaic.language.estimate import estimate_cost
-    from mlirhlo.mosaic.language.extras import debug_check, debug_print, delay, named_scope
+    from mlirhlo.mosaic.language.functions.arithmetic import reciprocal
+    from mlirhlo.mosaic.language.functions.extras import (
+        debug_check,
+        debug_print,
+        delay,
+        named_scope,
+    )
+    from mlirhlo.mosaic.language.functions.shapes import (
+        _broadcast_to as broadcast_to,  # pyright: ignore[reportPrivateUsage]
+    )
     from mlirhlo.mosaic.language.grid import (
         align_to,
         cdiv,
@@ -42,7 +49,10 @@ if TYPE_CHECKING:
         num_programs,
         program_id,
     )
-    from mlirhlo.mosaic.language.helpers import (
+    from mlirhlo.mosaic.language.indexing import Slice, ds, dslice, multiple_of
+    from mlirhlo.mosaic.language.kernel import Kernel
+    from mlirhlo.mosaic.language.outside.estimate import estimate_cost
+    from mlirhlo.mosaic.language.outside.helpers import (
         block_until_ready,
         custom_jvp,
         custom_vjp,
@@ -60,19 +70,21 @@ if TYPE_CHECKING:
         make_mesh,
         strides_from_shape,
     )
-    from mlirhlo.mosaic.language.indexing import Slice, ds, dslice, multiple_of
-    from mlirhlo.mosaic.language.interpret import default_platform
-    from mlirhlo.mosaic.language.kernel import Kernel
-    from mlirhlo.mosaic.language.mapping import vmap
-    from mlirhlo.mosaic.language.mesh import Indirect, core_map, get_global, kernel
-    from mlirhlo.mosaic.language.parallel import NamedSharding, shard_map
-    from mlirhlo.mosaic.language.parallel import PartitionSpec as P
+    from mlirhlo.mosaic.language.outside.interpret import default_platform
+    from mlirhlo.mosaic.language.outside.mapping import vmap
+    from mlirhlo.mosaic.language.outside.mesh import Indirect, core_map, get_global, kernel
+    from mlirhlo.mosaic.language.outside.parallel import NamedSharding, shard_map
+    from mlirhlo.mosaic.language.outside.parallel import PartitionSpec as P
+    from mlirhlo.mosaic.language.outside.state import (
+        empty_ref,
+        empty_ref_like,
+        freeze,
+        new_ref,
+        run_state,
+    )
     from mlirhlo.mosaic.language.refs import masked_load as load
     from mlirhlo.mosaic.language.refs import masked_store as store
     from mlirhlo.mosaic.language.scratch import MemoryRef, MemorySpace, semaphore
-    from mlirhlo.mosaic.language.shapes import (
-        _broadcast_to as broadcast_to,  # pyright: ignore[reportPrivateUsage]
-    )
     from mlirhlo.mosaic.language.specs import (
         BlockDim,
         Blocked,
@@ -89,7 +101,6 @@ if TYPE_CHECKING:
         no_block_spec,
         squeezed,
     )
-    from mlirhlo.mosaic.language.state import empty_ref, empty_ref_like, freeze, new_ref, run_state
     from mlirhlo.mosaic.language.value import Array
     from mlirhlo.mosaic.timeline import Timeline
 
@@ -110,13 +121,13 @@ _PLACES = {
     "Element": "specs",
     "GridSpec": "specs",
     "HOST": "scratch:MemorySpace.HOST",
-    "Indirect": "mesh",
+    "Indirect": "outside.mesh",
     "Kernel": "kernel",
     "KernelCall": "call",
     "MemoryRef": "scratch",
     "MemorySpace": "scratch",
-    "NamedSharding": "parallel",
-    "P": "parallel:PartitionSpec",
+    "NamedSharding": "outside.parallel",
+    "P": "outside.parallel:PartitionSpec",
     "RevisitMode": "specs",
     "ShapeDtypeStruct": "specs",
     "Slice": "indexing",
@@ -124,60 +135,60 @@ _PLACES = {
     "align_to": "grid",
     "axis_index": "dma",
     "axis_size": "dma",
-    "block_until_ready": "helpers",
-    "broadcast_to": "shapes:_broadcast_to",
+    "block_until_ready": "outside.helpers",
+    "broadcast_to": "functions.shapes:_broadcast_to",
     "cdiv": "grid",
-    "core_map": "mesh",
-    "custom_jvp": "helpers",
-    "custom_vjp": "helpers",
-    "debug_check": "extras",
-    "debug_print": "extras",
-    "default_matmul_precision": "helpers",
-    "default_platform": "interpret",
-    "delay": "extras",
-    "device_count": "helpers",
-    "device_get": "helpers",
-    "device_put": "helpers",
-    "devices": "helpers",
+    "core_map": "outside.mesh",
+    "custom_jvp": "outside.helpers",
+    "custom_vjp": "outside.helpers",
+    "debug_check": "functions.extras",
+    "debug_print": "functions.extras",
+    "default_matmul_precision": "outside.helpers",
+    "default_platform": "outside.interpret",
+    "delay": "functions.extras",
+    "device_count": "outside.helpers",
+    "device_get": "outside.helpers",
+    "device_put": "outside.helpers",
+    "devices": "outside.helpers",
     "ds": "indexing",
     "dslice": "indexing",
-    "empty": "helpers",
-    "empty_like": "helpers",
-    "empty_ref": "state",
-    "empty_ref_like": "state",
-    "enable_debug_checks": "helpers",
-    "enable_poison_buffers": "helpers",
-    "estimate_cost": "estimate",
-    "freeze": "state",
-    "get_global": "mesh",
-    "jit": "helpers",
-    "kernel": "mesh",
+    "empty": "outside.helpers",
+    "empty_like": "outside.helpers",
+    "empty_ref": "outside.state",
+    "empty_ref_like": "outside.state",
+    "enable_debug_checks": "outside.helpers",
+    "enable_poison_buffers": "outside.helpers",
+    "estimate_cost": "outside.estimate",
+    "freeze": "outside.state",
+    "get_global": "outside.mesh",
+    "jit": "outside.helpers",
+    "kernel": "outside.mesh",
     "kernel_call": "call",
     "load": "refs:masked_load",
     "loop": "control",
-    "lower_as_mlir": "helpers",
-    "make_mesh": "helpers",
+    "lower_as_mlir": "outside.helpers",
+    "make_mesh": "outside.helpers",
     "multiple_of": "indexing",
-    "named_scope": "extras",
-    "new_ref": "state",
+    "named_scope": "functions.extras",
+    "new_ref": "outside.state",
     "next_power_of_2": "grid",
     "no_block_spec": "specs",
     "num_programs": "grid",
     "pallas_call": "call:kernel_call",
     "program_id": "grid",
-    "reciprocal": "arithmetic",
+    "reciprocal": "functions.arithmetic",
     "run_scoped": "control",
-    "run_state": "state",
+    "run_state": "outside.state",
     "select_ref": "choices",
     "semaphore": "scratch:semaphore",
     "semaphore_read": "dma",
     "semaphore_signal": "dma",
     "semaphore_wait": "dma",
-    "shard_map": "parallel",
+    "shard_map": "outside.parallel",
     "squeezed": "specs",
     "store": "refs:masked_store",
-    "strides_from_shape": "helpers",
-    "vmap": "mapping",
+    "strides_from_shape": "outside.helpers",
+    "vmap": "outside.mapping",
     "when": "control",
     "with_scoped": "control",
 }

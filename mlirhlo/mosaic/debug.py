@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlirhlo.mosaic.language.extras import debug_print
 from mlirhlo.mosaic.language.faults import misuse
+from mlirhlo.mosaic.language.functions.extras import debug_print
 
 print = debug_print  # noqa: A001  (jax's name)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from mlirhlo.mosaic.language.derived import issubdtype, result_type
 from mlirhlo.mosaic.language.elements import DType, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.elements import bits_of as _bits_of
+from mlirhlo.mosaic.language.functions.derived import issubdtype, result_type
 
 bfloat16 = ml_dtypes.bfloat16
 finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from mlirhlo.mosaic.language.arithmetic import abs_ as abs
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.control import fori_loop, switch, while_loop
+from mlirhlo.mosaic.language.dma import axis_index, axis_size
+from mlirhlo.mosaic.language.elements import DTypeLike
+from mlirhlo.mosaic.language.functions.arithmetic import abs_ as abs
+from mlirhlo.mosaic.language.functions.arithmetic import (
     add,
     bitwise_and,
     bitwise_or,
@@ -32,25 +35,24 @@ from mlirhlo.mosaic.language.arithmetic import (
     tan,
     tanh,
 )
-from mlirhlo.mosaic.language.arithmetic import arctan2 as atan2
-from mlirhlo.mosaic.language.arithmetic import equal as eq
-from mlirhlo.mosaic.language.arithmetic import greater as gt
-from mlirhlo.mosaic.language.arithmetic import greater_equal as ge
-from mlirhlo.mosaic.language.arithmetic import invert as bitwise_not
-from mlirhlo.mosaic.language.arithmetic import isfinite as is_finite
-from mlirhlo.mosaic.language.arithmetic import left_shift as shift_left
-from mlirhlo.mosaic.language.arithmetic import less as lt
-from mlirhlo.mosaic.language.arithmetic import less_equal as le
-from mlirhlo.mosaic.language.arithmetic import maximum as max
-from mlirhlo.mosaic.language.arithmetic import minimum as min
-from mlirhlo.mosaic.language.arithmetic import multiply as mul
-from mlirhlo.mosaic.language.arithmetic import negative as neg
-from mlirhlo.mosaic.language.arithmetic import not_equal as ne
-from mlirhlo.mosaic.language.arithmetic import power as pow
-from mlirhlo.mosaic.language.arithmetic import subtract as sub
-from mlirhlo.mosaic.language.casts import bitcast_convert_type
-from mlirhlo.mosaic.language.control import fori_loop, switch, while_loop
-from mlirhlo.mosaic.language.derived import (
+from mlirhlo.mosaic.language.functions.arithmetic import arctan2 as atan2
+from mlirhlo.mosaic.language.functions.arithmetic import equal as eq
+from mlirhlo.mosaic.language.functions.arithmetic import greater as gt
+from mlirhlo.mosaic.language.functions.arithmetic import greater_equal as ge
+from mlirhlo.mosaic.language.functions.arithmetic import invert as bitwise_not
+from mlirhlo.mosaic.language.functions.arithmetic import isfinite as is_finite
+from mlirhlo.mosaic.language.functions.arithmetic import left_shift as shift_left
+from mlirhlo.mosaic.language.functions.arithmetic import less as lt
+from mlirhlo.mosaic.language.functions.arithmetic import less_equal as le
+from mlirhlo.mosaic.language.functions.arithmetic import maximum as max
+from mlirhlo.mosaic.language.functions.arithmetic import minimum as min
+from mlirhlo.mosaic.language.functions.arithmetic import multiply as mul
+from mlirhlo.mosaic.language.functions.arithmetic import negative as neg
+from mlirhlo.mosaic.language.functions.arithmetic import not_equal as ne
+from mlirhlo.mosaic.language.functions.arithmetic import power as pow
+from mlirhlo.mosaic.language.functions.arithmetic import subtract as sub
+from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type
+from mlirhlo.mosaic.language.functions.derived import (
     along,
     broadcast,
     broadcast_in_dim,
@@ -65,17 +67,12 @@ from mlirhlo.mosaic.language.derived import (
     slice_in_dim,
     unstack,
 )
-from mlirhlo.mosaic.language.derived import arange as _arange
-from mlirhlo.mosaic.language.derived import lax_pad as pad
-from mlirhlo.mosaic.language.derived import slice_ as slice
-from mlirhlo.mosaic.language.dma import axis_index, axis_size
-from mlirhlo.mosaic.language.elementary import nextafter
-from mlirhlo.mosaic.language.elements import DTypeLike
-from mlirhlo.mosaic.language.helpers import empty
-from mlirhlo.mosaic.language.host import ON_ARRAYS
-from mlirhlo.mosaic.language.hosted import hosted
-from mlirhlo.mosaic.language.lacking import lacking
-from mlirhlo.mosaic.language.lax_forms import (
+from mlirhlo.mosaic.language.functions.derived import arange as _arange
+from mlirhlo.mosaic.language.functions.derived import lax_pad as pad
+from mlirhlo.mosaic.language.functions.derived import slice_ as slice
+from mlirhlo.mosaic.language.functions.elementary import nextafter
+from mlirhlo.mosaic.language.functions.lacking import lacking
+from mlirhlo.mosaic.language.functions.lax_forms import (
     RoundingMethod,
     argmax,
     argmin,
@@ -99,11 +96,14 @@ from mlirhlo.mosaic.language.lax_forms import (
     tile,
     transpose,
 )
-from mlirhlo.mosaic.language.products import Precision, dot_general
-from mlirhlo.mosaic.language.random import erf_inv
-from mlirhlo.mosaic.language.ranking import top_k
-from mlirhlo.mosaic.language.reductions import all_, any_, max_, min_, sum_
-from mlirhlo.mosaic.language.shapes import broadcasted_iota, full, select_n, stack
+from mlirhlo.mosaic.language.functions.products import Precision, dot_general
+from mlirhlo.mosaic.language.functions.random import erf_inv
+from mlirhlo.mosaic.language.functions.ranking import top_k
+from mlirhlo.mosaic.language.functions.reductions import all_, any_, max_, min_, sum_
+from mlirhlo.mosaic.language.functions.shapes import broadcasted_iota, full, select_n, stack
+from mlirhlo.mosaic.language.outside.helpers import empty
+from mlirhlo.mosaic.language.outside.host import ON_ARRAYS
+from mlirhlo.mosaic.language.outside.hosted import hosted
 from mlirhlo.mosaic.language.value import Value
 
 reduce_max, reduce_min, reduce_sum = along(max_), along(min_), along(sum_)

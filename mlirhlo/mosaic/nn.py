@@ -8,7 +8,9 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.faults import bad_shape
+from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
     equal,
     erf,
@@ -24,14 +26,11 @@ from mlirhlo.mosaic.language.arithmetic import (
     square,
     tanh,
 )
-from mlirhlo.mosaic.language.arithmetic import where as choose
-from mlirhlo.mosaic.language.casts import cast
-from mlirhlo.mosaic.language.derived import identity, logaddexp
-from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype
-from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.hosted import hosted
-from mlirhlo.mosaic.language.reductions import max_, mean, sum_
-from mlirhlo.mosaic.language.shapes import (
+from mlirhlo.mosaic.language.functions.arithmetic import where as choose
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.derived import identity, logaddexp
+from mlirhlo.mosaic.language.functions.reductions import max_, mean, sum_
+from mlirhlo.mosaic.language.functions.shapes import (
     expand_dims,
     full_like,
     iota,
@@ -39,6 +38,7 @@ from mlirhlo.mosaic.language.shapes import (
     split,
     squeeze,
 )
+from mlirhlo.mosaic.language.outside.hosted import hosted
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 

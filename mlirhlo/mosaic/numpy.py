@@ -5,10 +5,10 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_ as abs,
 )
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.functions.arithmetic import (
     add,
     arctan2,
     bitwise_and,
@@ -57,17 +57,17 @@ from mlirhlo.mosaic.language.arithmetic import (
     trunc,
     where,
 )
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.functions.arithmetic import (
     population_count as bitwise_count,
 )
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.functions.arithmetic import (
     power as pow,
 )
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.functions.arithmetic import (
     round_ as rint,
 )
-from mlirhlo.mosaic.language.coordinates import diag, diagonal, gradient, meshgrid
-from mlirhlo.mosaic.language.derived import (
+from mlirhlo.mosaic.language.functions.coordinates import diag, diagonal, gradient, meshgrid
+from mlirhlo.mosaic.language.functions.derived import (
     arange,
     asarray,
     astype,
@@ -91,11 +91,11 @@ from mlirhlo.mosaic.language.derived import (
     sinh,
     unstack,
 )
-from mlirhlo.mosaic.language.derived import (
+from mlirhlo.mosaic.language.functions.derived import (
     shape_of as shape,
 )
-from mlirhlo.mosaic.language.einsum import einsum
-from mlirhlo.mosaic.language.elementary import (
+from mlirhlo.mosaic.language.functions.einsum import einsum
+from mlirhlo.mosaic.language.functions.elementary import (
     allclose,
     append,
     around,
@@ -120,11 +120,9 @@ from mlirhlo.mosaic.language.elementary import (
     signbit,
     sinc,
 )
-from mlirhlo.mosaic.language.elementary import around as round
-from mlirhlo.mosaic.language.elementary import divmod_ as divmod
-from mlirhlo.mosaic.language.helpers import empty, empty_like
-from mlirhlo.mosaic.language.hosted import hosted, of_numpy
-from mlirhlo.mosaic.language.joins import (
+from mlirhlo.mosaic.language.functions.elementary import around as round
+from mlirhlo.mosaic.language.functions.elementary import divmod_ as divmod
+from mlirhlo.mosaic.language.functions.joins import (
     array_split,
     atleast_1d,
     atleast_2d,
@@ -157,9 +155,8 @@ from mlirhlo.mosaic.language.joins import (
     vsplit,
     vstack,
 )
-from mlirhlo.mosaic.language.lacking import lacking
-from mlirhlo.mosaic.language.mapping import vectorize
-from mlirhlo.mosaic.language.nans import (
+from mlirhlo.mosaic.language.functions.lacking import lacking
+from mlirhlo.mosaic.language.functions.nans import (
     average,
     nanargmax,
     nanargmin,
@@ -172,33 +169,32 @@ from mlirhlo.mosaic.language.nans import (
     std,
     var,
 )
-from mlirhlo.mosaic.language.products import dot
-from mlirhlo.mosaic.language.reductions import (
+from mlirhlo.mosaic.language.functions.products import dot
+from mlirhlo.mosaic.language.functions.reductions import (
     all_ as all,
 )
-from mlirhlo.mosaic.language.reductions import (
+from mlirhlo.mosaic.language.functions.reductions import (
     any_ as any,
 )
-from mlirhlo.mosaic.language.reductions import (
+from mlirhlo.mosaic.language.functions.reductions import (
     argmax,
     argmin,
     cumsum,
     mean,
 )
-from mlirhlo.mosaic.language.reductions import (
+from mlirhlo.mosaic.language.functions.reductions import (
     max_ as max,
 )
-from mlirhlo.mosaic.language.reductions import (
+from mlirhlo.mosaic.language.functions.reductions import (
     min_ as min,
 )
-from mlirhlo.mosaic.language.reductions import (
+from mlirhlo.mosaic.language.functions.reductions import (
     sum_ as sum,
 )
-from mlirhlo.mosaic.language.scalar_types import scalar_type
-from mlirhlo.mosaic.language.shapes import (
+from mlirhlo.mosaic.language.functions.shapes import (
     _broadcast_to as broadcast_to,  # pyright: ignore[reportPrivateUsage]
 )
-from mlirhlo.mosaic.language.shapes import (
+from mlirhlo.mosaic.language.functions.shapes import (
     concatenate,
     expand_dims,
     full,
@@ -217,6 +213,10 @@ from mlirhlo.mosaic.language.shapes import (
     zeros,
     zeros_like,
 )
+from mlirhlo.mosaic.language.outside.helpers import empty, empty_like
+from mlirhlo.mosaic.language.outside.hosted import hosted, of_numpy
+from mlirhlo.mosaic.language.outside.mapping import vectorize
+from mlirhlo.mosaic.language.scalar_types import scalar_type
 from mlirhlo.mosaic.language.value import Array as ndarray  # noqa: N813  (numpy's name)
 
 array = asarray

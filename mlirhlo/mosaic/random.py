@@ -15,22 +15,22 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mlirhlo.interp.ops.random_bits import threefry_rounds
-from mlirhlo.mosaic.language.arithmetic import shift_right_logical
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike
-from mlirhlo.mosaic.language.extras import prng_seed
 from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.grid import program_id
-from mlirhlo.mosaic.language.hosted import hosted
-from mlirhlo.mosaic.language.keys import ON_ARRAYS, key, key_data, randint, split
-from mlirhlo.mosaic.language.random import (
+from mlirhlo.mosaic.language.functions.arithmetic import shift_right_logical
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.extras import prng_seed
+from mlirhlo.mosaic.language.functions.random import (
     stateful_bernoulli,
     stateful_bits,
     stateful_normal,
     stateful_uniform,
 )
+from mlirhlo.mosaic.language.functions.shapes import concatenate
+from mlirhlo.mosaic.language.grid import program_id
+from mlirhlo.mosaic.language.outside.hosted import hosted
+from mlirhlo.mosaic.language.outside.keys import ON_ARRAYS, key, key_data, randint, split
 from mlirhlo.mosaic.language.refs import Ref
-from mlirhlo.mosaic.language.shapes import concatenate
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 

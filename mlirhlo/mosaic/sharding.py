@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mlirhlo.mosaic.language.parallel import Mesh, NamedSharding, PartitionSpec
+from mlirhlo.mosaic.language.outside.parallel import Mesh, NamedSharding, PartitionSpec
 
 __all__ = ["Mesh", "NamedSharding", "PartitionSpec"]

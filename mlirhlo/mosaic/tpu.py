@@ -15,8 +15,6 @@ from mlirhlo.mosaic.chips import (
 )
 from mlirhlo.mosaic.interpreter.core import InterpretParams
 from mlirhlo.mosaic.language.buffers import BufferedRef, BufferedRefBase, BufferType
-from mlirhlo.mosaic.language.casts import bitcast
-from mlirhlo.mosaic.language.derived import einshape
 from mlirhlo.mosaic.language.dma import (
     AsyncCopy,
     DeviceIdType,
@@ -27,7 +25,9 @@ from mlirhlo.mosaic.language.dma import (
     make_async_remote_copy,
     sync_copy,
 )
-from mlirhlo.mosaic.language.extras import (
+from mlirhlo.mosaic.language.functions.casts import bitcast
+from mlirhlo.mosaic.language.functions.derived import einshape
+from mlirhlo.mosaic.language.functions.extras import (
     delay,
     matmul_acc_lhs,
     matmul_pop,
@@ -40,24 +40,25 @@ from mlirhlo.mosaic.language.extras import (
     trace_value,
     unpack_elementwise,
 )
-from mlirhlo.mosaic.language.interpret import (
+from mlirhlo.mosaic.language.functions.random import (
+    stateful_bernoulli,
+    stateful_bits,
+    stateful_normal,
+    stateful_uniform,
+)
+from mlirhlo.mosaic.language.functions.shapes import roll
+from mlirhlo.mosaic.language.outside.interpret import (
     force_tpu_interpret_mode,
     reset_tpu_interpret_mode_state,
     set_tpu_interpret_mode,
 )
-from mlirhlo.mosaic.language.mesh import (
+from mlirhlo.mosaic.language.outside.mesh import (
     TensorCoreMesh,
     core_barrier,
     create_tensorcore_mesh,
     run_on_first_core,
 )
 from mlirhlo.mosaic.language.pipeline import emit_pipeline, emit_pipeline_with_allocations
-from mlirhlo.mosaic.language.random import (
-    stateful_bernoulli,
-    stateful_bits,
-    stateful_normal,
-    stateful_uniform,
-)
 from mlirhlo.mosaic.language.refs import tpu_load as load
 from mlirhlo.mosaic.language.refs import tpu_store as store
 from mlirhlo.mosaic.language.scratch import (
@@ -66,7 +67,6 @@ from mlirhlo.mosaic.language.scratch import (
     SemaphoreType,
     dma_semaphore,
 )
-from mlirhlo.mosaic.language.shapes import roll
 from mlirhlo.mosaic.language.specs import (
     ARBITRARY,
     CORE_PARALLEL,

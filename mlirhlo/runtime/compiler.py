@@ -22,8 +22,8 @@ from mlirhlo.runtime.cache import object_code, object_codes
 from mlirhlo.runtime.executable import Executable
 from mlirhlo.runtime.externals import externals
 from mlirhlo.runtime.jit import Library, compile_object
-from mlirhlo.runtime.modules import keep_module, kept_module, module_key
 from mlirhlo.runtime.object_code.images import link
+from mlirhlo.runtime.object_code.modules import keep_module, kept_module, module_key
 from mlirhlo.runtime.object_code.units import halves, split
 from mlirhlo.runtime.object_code.workers import compile_all
 

@@ -29,7 +29,7 @@ REASONS: Mapping[str, str] = {
     "lowering/cpu/from_structured.py": "which kinds are moved to another way of compiling them, yet",
     "lowering/llvm_instructions.py": "LLVM's instructions, some of which are called as opcodes are",
     "lowering/nvvm_intrinsics.py": "NVVM's intrinsics, some of which are called as opcodes are",
-    "mosaic/language/estimate.py": "operations of MLIR's math dialect",
+    "mosaic/language/outside/estimate.py": "operations of MLIR's math dialect",
     "rewrites/algsimp/arithmetic/convert.py": "the left side of one rule",
     "rewrites/algsimp/arithmetic/minmax.py": "the left side of one rule",
     "rewrites/settled.py": "how far the rules of one pass look, and through what",

@@ -19,10 +19,10 @@ from mlirhlo.diagnostics import error
 from mlirhlo.mosaic.gpu.allocator import Allocator, scope
 from mlirhlo.mosaic.gpu.module import GpuKernel, Launch
 from mlirhlo.mosaic.gpu.refs import GpuRef, memref_of, whole
-from mlirhlo.mosaic.language.arithmetic import div, rem
 from mlirhlo.mosaic.language.elements import I32, as_dtype, element_type
 from mlirhlo.mosaic.language.faults import bad_spec
-from mlirhlo.mosaic.language.interpret import platform_of
+from mlirhlo.mosaic.language.functions.arithmetic import div, rem
+from mlirhlo.mosaic.language.outside.interpret import platform_of
 from mlirhlo.mosaic.language.specs import ShapeDtypeStruct
 from mlirhlo.mosaic.language.trace import (
     Trace,

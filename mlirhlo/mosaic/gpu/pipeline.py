@@ -14,10 +14,10 @@ from typing import Any
 from mlirhlo.mosaic.gpu import primitives as gpu
 from mlirhlo.mosaic.gpu.memory import Barrier, Scratch
 from mlirhlo.mosaic.gpu.refs import GpuRef
-from mlirhlo.mosaic.language.arithmetic import div, rem, where
 from mlirhlo.mosaic.language.control import fori_loop, run_scoped, when
 from mlirhlo.mosaic.language.dma import axis_index
 from mlirhlo.mosaic.language.faults import bad_spec
+from mlirhlo.mosaic.language.functions.arithmetic import div, rem, where
 from mlirhlo.mosaic.language.indexing import ds
 from mlirhlo.mosaic.language.trace import current
 from mlirhlo.mosaic.language.tree import flatten

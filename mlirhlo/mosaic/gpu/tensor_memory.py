@@ -11,9 +11,9 @@ from typing import Any
 from mlirhlo.importing import LATE
 from mlirhlo.mosaic.gpu.primitives import factor_of, in_space, one_barrier
 from mlirhlo.mosaic.gpu.refs import GpuRef, view
-from mlirhlo.mosaic.language.arithmetic import broadcast_to
 from mlirhlo.mosaic.language.elements import BOOL
 from mlirhlo.mosaic.language.faults import bad_shape, bad_spec
+from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to
 from mlirhlo.mosaic.language.trace import SEGMENTS, attribute, emit, emit_one, ints, vector_type
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 

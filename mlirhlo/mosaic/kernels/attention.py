@@ -10,15 +10,15 @@ import math
 import numpy as np
 
 from mlirhlo.mosaic.kernels.library import block_of, kernel, unfit
-from mlirhlo.mosaic.language.arithmetic import exp, maximum, where
 from mlirhlo.mosaic.language.call import KernelCall, kernel_call
 from mlirhlo.mosaic.language.control import when
 from mlirhlo.mosaic.language.elements import F32, I32
+from mlirhlo.mosaic.language.functions.arithmetic import exp, maximum, where
+from mlirhlo.mosaic.language.functions.products import dot_general
+from mlirhlo.mosaic.language.functions.shapes import broadcasted_iota
 from mlirhlo.mosaic.language.grid import num_programs, program_id
-from mlirhlo.mosaic.language.products import dot_general
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace
-from mlirhlo.mosaic.language.shapes import broadcasted_iota
 from mlirhlo.mosaic.language.specs import BlockSpec, CompilerParams, ShapeDtypeStruct
 
 _LEAST = np.float32(-1e30)

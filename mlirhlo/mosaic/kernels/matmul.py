@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from mlirhlo.mosaic.kernels.library import block_of, kernel, rows_of, unfit
-from mlirhlo.mosaic.language.arithmetic import erf, logistic, maximum, tanh
 from mlirhlo.mosaic.language.call import KernelCall, kernel_call
 from mlirhlo.mosaic.language.control import when
 from mlirhlo.mosaic.language.elements import BF16, F32, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.functions.arithmetic import erf, logistic, maximum, tanh
+from mlirhlo.mosaic.language.functions.products import dot
 from mlirhlo.mosaic.language.grid import num_programs, program_id
-from mlirhlo.mosaic.language.products import dot
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace
 from mlirhlo.mosaic.language.specs import BlockSpec, CompilerParams, ShapeDtypeStruct

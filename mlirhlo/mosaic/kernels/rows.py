@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from mlirhlo.mosaic.kernels.library import block_of, kernel, rows_of, unfit
-from mlirhlo.mosaic.language import ranking
-from mlirhlo.mosaic.language.arithmetic import exp, rsqrt, square
 from mlirhlo.mosaic.language.call import KernelCall, kernel_call
 from mlirhlo.mosaic.language.elements import F32, I32
+from mlirhlo.mosaic.language.functions import ranking
+from mlirhlo.mosaic.language.functions.arithmetic import exp, rsqrt, square
 from mlirhlo.mosaic.language.grid import cdiv
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.specs import BlockSpec, CompilerParams, ShapeDtypeStruct

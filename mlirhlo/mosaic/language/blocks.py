@@ -14,10 +14,10 @@ from typing import Any
 
 from xdsl.ir import Block
 
-from mlirhlo.mosaic.language.arithmetic import maximum, minimum
 from mlirhlo.mosaic.language.control import when
 from mlirhlo.mosaic.language.elements import I32, bits_of
 from mlirhlo.mosaic.language.faults import bad_spec
+from mlirhlo.mosaic.language.functions.arithmetic import maximum, minimum
 from mlirhlo.mosaic.language.indexing import Slice, ds, multiple_of
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.specs import Blocked, BlockSpec, BoundedSlice, Element, Squeezed

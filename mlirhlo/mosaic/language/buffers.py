@@ -23,10 +23,10 @@ from mlirhlo.mosaic.language.control import when
 from mlirhlo.mosaic.language.dma import make_async_copy
 from mlirhlo.mosaic.language.elements import BOOL, DType, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_spec
+from mlirhlo.mosaic.language.functions.shapes import full
 from mlirhlo.mosaic.language.indexing import Slice, ds
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemoryRef, MemorySpace, SemaphoreType
-from mlirhlo.mosaic.language.shapes import full
 from mlirhlo.mosaic.language.specs import BlockSpec, ShapeDtypeStruct
 from mlirhlo.mosaic.language.tree import Node
 

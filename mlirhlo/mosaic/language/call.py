@@ -20,9 +20,9 @@ from xdsl.ir import Attribute, Block
 
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import bad_spec
-from mlirhlo.mosaic.language.interpret import params_of, platform_of
 from mlirhlo.mosaic.language.kernel import Kernel
-from mlirhlo.mosaic.language.parallel import on_all_devices
+from mlirhlo.mosaic.language.outside.interpret import params_of, platform_of
+from mlirhlo.mosaic.language.outside.parallel import on_all_devices
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemoryRef, MemorySpace, scratch_of
 from mlirhlo.mosaic.language.specs import (

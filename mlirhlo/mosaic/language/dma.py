@@ -11,11 +11,11 @@ from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from mlirhlo.mosaic.language.arithmetic import div, rem
 from mlirhlo.mosaic.language.choices import with_chosen
 from mlirhlo.mosaic.language.control import run_scoped
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import bad_memory, bad_shape, bad_type, misuse
+from mlirhlo.mosaic.language.functions.arithmetic import div, rem
 from mlirhlo.mosaic.language.indexing import scalar
 from mlirhlo.mosaic.language.refs import Ref, squeezed
 from mlirhlo.mosaic.language.scratch import SemaphoreType

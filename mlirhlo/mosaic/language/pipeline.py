@@ -19,14 +19,14 @@ from math import prod
 from operator import index as as_index
 from typing import Any, TypeAlias
 
-from mlirhlo.mosaic.language.arithmetic import where
 from mlirhlo.mosaic.language.blocks import Blocks, both, differs, either
 from mlirhlo.mosaic.language.buffers import BufferedRef
 from mlirhlo.mosaic.language.control import fori_loop, run_scoped, when, while_loop
 from mlirhlo.mosaic.language.dma import axis_index, axis_size
 from mlirhlo.mosaic.language.elements import I32
-from mlirhlo.mosaic.language.extras import named_scope
 from mlirhlo.mosaic.language.faults import bad_spec
+from mlirhlo.mosaic.language.functions.arithmetic import where
+from mlirhlo.mosaic.language.functions.extras import named_scope
 from mlirhlo.mosaic.language.grid import num_programs, program_id, within_grid
 from mlirhlo.mosaic.language.indexing import scalar
 from mlirhlo.mosaic.language.refs import Ref

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from mlirhlo.mosaic.language.arithmetic import broadcast_to, where
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import (
     BOOL,
     I32,
@@ -18,8 +16,10 @@ from mlirhlo.mosaic.language.elements import (
     element_type,
 )
 from mlirhlo.mosaic.language.faults import bad_index, bad_memory, bad_shape, bad_type
+from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to, where
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.shapes import reshape
 from mlirhlo.mosaic.language.indexing import Part, i32_operand, index_operand, parts_of
-from mlirhlo.mosaic.language.shapes import reshape
 from mlirhlo.mosaic.language.trace import (
     SEGMENTS,
     attribute,

@@ -11,8 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import DType
+from mlirhlo.mosaic.language.functions.casts import cast
 from mlirhlo.mosaic.language.value import Value, as_value
 
 

@@ -239,17 +239,17 @@ class Value:
     # Shapes, reductions, products.
 
     def __matmul__(self, other: ArrayLike) -> Value:
-        from mlirhlo.mosaic.language.products import dot
+        from mlirhlo.mosaic.language.functions.products import dot
 
         return dot(self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Value:
-        from mlirhlo.mosaic.language.products import dot
+        from mlirhlo.mosaic.language.functions.products import dot
 
         return dot(other, self)
 
     def __getitem__(self, index: Any) -> Value:
-        from mlirhlo.mosaic.language.shapes import sliced
+        from mlirhlo.mosaic.language.functions.shapes import sliced
 
         return sliced(self, index)
 
@@ -263,19 +263,19 @@ class Value:
 
     def astype(self, dtype: DTypeLike) -> Value:
         """The elements as another type; floats to integers towards zero."""
-        from mlirhlo.mosaic.language.casts import cast
+        from mlirhlo.mosaic.language.functions.casts import cast
 
         return cast(self, as_dtype(dtype))
 
     def reshape(self, *shape: Any) -> Value:
         """The elements, row-major, in another shape; one size may be -1."""
-        from mlirhlo.mosaic.language.shapes import reshape
+        from mlirhlo.mosaic.language.functions.shapes import reshape
 
         return reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Value:
         """The dimensions in another order, reversed if none is said."""
-        from mlirhlo.mosaic.language.shapes import transpose
+        from mlirhlo.mosaic.language.functions.shapes import transpose
 
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return transpose(self, order or None)
@@ -292,13 +292,13 @@ class Value:
 
     def swapaxes(self, axis1: int, axis2: int) -> Value:
         """Two dimensions exchanged."""
-        from mlirhlo.mosaic.language.shapes import swapaxes
+        from mlirhlo.mosaic.language.functions.shapes import swapaxes
 
         return swapaxes(self, axis1, axis2)
 
     def squeeze(self, axis: Any = None) -> Value:
         """Without dimensions of size one, all if none is said."""
-        from mlirhlo.mosaic.language.shapes import squeeze
+        from mlirhlo.mosaic.language.functions.shapes import squeeze
 
         return squeeze(self, axis)
 
@@ -381,25 +381,25 @@ class Value:
 
     def round(self, decimals: int = 0) -> Value:
         """The nearest numbers of so many decimals, halves to even ones."""
-        from mlirhlo.mosaic.language.elementary import around
+        from mlirhlo.mosaic.language.functions.elementary import around
 
         return around(self, decimals)
 
     def dot(self, other: ArrayLike, **options: Any) -> Value:
         """The product of matrices or vectors; options as of `jnp.dot`."""
-        from mlirhlo.mosaic.language.products import dot
+        from mlirhlo.mosaic.language.functions.products import dot
 
         return dot(self, other, **options)
 
     def repeat(self, repeats: int, axis: int | None = None) -> Value:
         """Each part along a dimension so often, one after the other."""
-        from mlirhlo.mosaic.language.derived import repeat
+        from mlirhlo.mosaic.language.functions.derived import repeat
 
         return repeat(self, repeats, axis)
 
     def view(self, dtype: DTypeLike) -> Value:
         """The same bits as elements of a type of the same width."""
-        from mlirhlo.mosaic.language.casts import bitcast_convert_type
+        from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type
 
         return bitcast_convert_type(self, dtype)
 
@@ -429,27 +429,27 @@ for _class in (Value, np.ndarray, np.generic):
 
 
 def _binary(name: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:
-    from mlirhlo.mosaic.language.arithmetic import binary
+    from mlirhlo.mosaic.language.functions.arithmetic import binary
 
     return binary(name, lhs, rhs)
 
 
 def _function(name: str) -> Callable[..., Value]:
-    from mlirhlo.mosaic.language import arithmetic
+    from mlirhlo.mosaic.language.functions import arithmetic
 
     found: Callable[..., Value] = getattr(arithmetic, name)
     return found
 
 
 def _reduction(name: str) -> Callable[..., Value]:
-    from mlirhlo.mosaic.language import reductions
+    from mlirhlo.mosaic.language.functions import reductions
 
     found: Callable[..., Value] = getattr(reductions, name)
     return found
 
 
 def _nans(name: str) -> Callable[..., Value]:
-    from mlirhlo.mosaic.language import nans
+    from mlirhlo.mosaic.language.functions import nans
 
     found: Callable[..., Value] = getattr(nans, name)
     return found

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from mlirhlo.mosaic.language.arithmetic import erf, log1p
-from mlirhlo.mosaic.language.arithmetic import logistic as expit
-from mlirhlo.mosaic.language.derived import erfc
-from mlirhlo.mosaic.language.elementary import entr, kl_div, logit, rel_entr, xlog1py, xlogy
-from mlirhlo.mosaic.language.hosted import hosted
-from mlirhlo.mosaic.language.lacking import lacking
-from mlirhlo.mosaic.language.random import erf_inv as erfinv
+from mlirhlo.mosaic.language.functions.arithmetic import erf, log1p
+from mlirhlo.mosaic.language.functions.arithmetic import logistic as expit
+from mlirhlo.mosaic.language.functions.derived import erfc
+from mlirhlo.mosaic.language.functions.elementary import (
+    entr,
+    kl_div,
+    logit,
+    rel_entr,
+    xlog1py,
+    xlogy,
+)
+from mlirhlo.mosaic.language.functions.lacking import lacking
+from mlirhlo.mosaic.language.functions.random import erf_inv as erfinv
+from mlirhlo.mosaic.language.outside.hosted import hosted
 from mlirhlo.mosaic.nn import log_softmax, logsumexp, softmax
 
 __all__ = [

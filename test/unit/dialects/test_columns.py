@@ -14,7 +14,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.table import ANNOTATIONS, OPCODES, PROVENANCE, STARTED, Role
 from mlirhlo.lowering.hlo_to_loops.kernels import kernel_key
 from mlirhlo.rewrites.algsimp.common import own_properties
-from mlirhlo.runtime.fingerprint import fingerprint
+from mlirhlo.runtime.object_code.fingerprint import fingerprint
 
 BODIES = {
     "add-dependency": "t = token[] after-all() ROOT r = f32[12] add-dependency(x, t)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mlirhlo
-from mlirhlo.runtime.fingerprint import LARGEST_CONSTANT, fingerprint
+from mlirhlo.runtime.object_code.fingerprint import LARGEST_CONSTANT, fingerprint
 
 TEXT = """HloModule first, input_output_alias={ {}: (0, {}, may-alias) }
 sum {

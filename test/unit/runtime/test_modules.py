@@ -14,7 +14,8 @@ import pytest
 import mlirhlo
 from mlirhlo.debug.options import resolve
 from mlirhlo.lowering.cpu import compiler as lowering
-from mlirhlo.runtime import compiler, jit, modules
+from mlirhlo.runtime import compiler, jit
+from mlirhlo.runtime.object_code import modules
 
 pytest.importorskip("llvmlite")
 

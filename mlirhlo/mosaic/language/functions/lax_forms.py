@@ -11,8 +11,11 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
-from mlirhlo.mosaic.language import control, reductions, shapes
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language import control
+from mlirhlo.mosaic.language.elements import I32, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.faults import bad_shape
+from mlirhlo.mosaic.language.functions import reductions, shapes
+from mlirhlo.mosaic.language.functions.arithmetic import (
     broadcast_to,
     maximum,
     minimum,
@@ -20,11 +23,9 @@ from mlirhlo.mosaic.language.arithmetic import (
     unary,
     where,
 )
-from mlirhlo.mosaic.language.casts import cast
-from mlirhlo.mosaic.language.elements import I32, DTypeLike, as_dtype
-from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.products import dot as _dot
-from mlirhlo.mosaic.language.products import dot_general
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.products import dot as _dot
+from mlirhlo.mosaic.language.functions.products import dot_general
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.evaluate import evaluated, narrow
+from mlirhlo.mosaic.language.outside.evaluate import evaluated, narrow
 from mlirhlo.mosaic.language.trace import is_tracing
 from mlirhlo.mosaic.language.tree import flatten
 

@@ -14,10 +14,16 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, Signedness
 
-from mlirhlo.mosaic.language.arithmetic import broadcast_to, cast_bool, from_bool, pair, where
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import BOOL, F32, I32, DTypeLike, as_dtype, kind_of, promoted
 from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
+from mlirhlo.mosaic.language.functions.arithmetic import (
+    broadcast_to,
+    cast_bool,
+    from_bool,
+    pair,
+    where,
+)
+from mlirhlo.mosaic.language.functions.casts import cast
 from mlirhlo.mosaic.language.trace import emit_one, int_attr, ints, vector_type
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, constant
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import broadcast_to, equal, true_divide, where
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import F32, I32
 from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.reductions import sum_
-from mlirhlo.mosaic.language.shapes import (
+from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to, equal, true_divide, where
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.reductions import sum_
+from mlirhlo.mosaic.language.functions.shapes import (
     broadcasted_iota,
     concatenate,
     expand_dims,

@@ -108,7 +108,7 @@ def cast_bool(value: Value) -> Value:
 
 def pair(lhs: ArrayLike, rhs: ArrayLike) -> tuple[Value, Value]:
     """Both as values of one type and shape."""
-    from mlirhlo.mosaic.language.casts import cast
+    from mlirhlo.mosaic.language.functions.casts import cast
 
     types = dtype_of(lhs), dtype_of(rhs)
     if types[0] is not None and types[1] is not None:
@@ -145,7 +145,7 @@ def binary(name: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:
 
 def unary(name: str, value: ArrayLike) -> Value:
     """A row of `UNARY`; integers and booleans become f32 where it needs floats."""
-    from mlirhlo.mosaic.language.casts import cast
+    from mlirhlo.mosaic.language.functions.casts import cast
 
     x = as_value(value)
     row = UNARY[name]
@@ -240,7 +240,7 @@ greater_equal = _made_comparison("ge", "x >= y.")
 
 def true_divide(x: ArrayLike, y: ArrayLike) -> Value:
     """x / y as floats: integers become f32."""
-    from mlirhlo.mosaic.language.casts import cast
+    from mlirhlo.mosaic.language.functions.casts import cast
 
     a, b = pair(x, y)
     return div(a, b) if is_float(a) else div(cast(a, F32), cast(b, F32))
@@ -354,7 +354,7 @@ def isnan(x: ArrayLike) -> Value:
 
 def isfinite(x: ArrayLike) -> Value:
     """Whether f32 elements are neither NaN nor infinite."""
-    from mlirhlo.mosaic.language.casts import cast
+    from mlirhlo.mosaic.language.functions.casts import cast
 
     value = cast(as_value(x), F32)
     ssa = emit_one("tpu.weird", [value.ssa], vector_type(value.shape, BOOL))

@@ -14,8 +14,8 @@ import numpy as np
 
 from mlirhlo.interp.ops.random_bits import threefry_rounds
 from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
-from mlirhlo.mosaic.language.evaluate import evaluate
-from mlirhlo.mosaic.language.random import erf_inv
+from mlirhlo.mosaic.language.functions.random import erf_inv
+from mlirhlo.mosaic.language.outside.evaluate import evaluate
 
 
 def key(seed: int, *, impl: Any = None) -> Any:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.host import stacked
-from mlirhlo.mosaic.language.shapes import stack
+from mlirhlo.mosaic.language.functions.shapes import stack
+from mlirhlo.mosaic.language.outside.host import stacked
 from mlirhlo.mosaic.language.trace import is_tracing
 from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import Value

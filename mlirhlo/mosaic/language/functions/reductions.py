@@ -6,19 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import (
-    add,
-    broadcast_to,
-    cast_bool,
-    from_bool,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-)
-from mlirhlo.mosaic.language.arithmetic import where as select
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import (
     BOOL,
     F32,
@@ -30,7 +17,20 @@ from mlirhlo.mosaic.language.elements import (
     kind_of,
 )
 from mlirhlo.mosaic.language.faults import bad_spec, bad_type
-from mlirhlo.mosaic.language.shapes import (
+from mlirhlo.mosaic.language.functions.arithmetic import (
+    add,
+    broadcast_to,
+    cast_bool,
+    from_bool,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+)
+from mlirhlo.mosaic.language.functions.arithmetic import where as select
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.shapes import (
     element,
     expand_dims,
     iota,

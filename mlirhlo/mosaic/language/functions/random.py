@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
+from mlirhlo.mosaic.language.faults import bad_type
+from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
     equal,
     less,
@@ -20,10 +22,8 @@ from mlirhlo.mosaic.language.arithmetic import (
     square,
     where,
 )
-from mlirhlo.mosaic.language.casts import bitcast_convert_type, cast
-from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
-from mlirhlo.mosaic.language.extras import prng_random_bits
-from mlirhlo.mosaic.language.faults import bad_type
+from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type, cast
+from mlirhlo.mosaic.language.functions.extras import prng_random_bits
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 _NEAR = (

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.elements import F32, I32, kind_of
+from mlirhlo.mosaic.language.faults import bad_type
+from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
     binary,
     equal,
@@ -35,11 +37,9 @@ from mlirhlo.mosaic.language.arithmetic import (
     trunc,
     where,
 )
-from mlirhlo.mosaic.language.casts import bitcast_convert_type, cast
-from mlirhlo.mosaic.language.derived import copysign
-from mlirhlo.mosaic.language.elements import F32, I32, kind_of
-from mlirhlo.mosaic.language.faults import bad_type
-from mlirhlo.mosaic.language.shapes import concatenate
+from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type, cast
+from mlirhlo.mosaic.language.functions.derived import copysign
+from mlirhlo.mosaic.language.functions.shapes import concatenate
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, is_float
 
 

@@ -26,8 +26,8 @@ from mlirhlo.lowering.memory_order import byte_size
 from mlirhlo.lowering.plan.plan import Plan
 from mlirhlo.lowering.plan.steps import Buffer, Tree
 from mlirhlo.runtime.cache import default_cache, object_key, sources
-from mlirhlo.runtime.fingerprint import fingerprint
 from mlirhlo.runtime.jit import Code
+from mlirhlo.runtime.object_code.fingerprint import fingerprint
 from mlirhlo.runtime.object_code.images import Image
 
 if TYPE_CHECKING:

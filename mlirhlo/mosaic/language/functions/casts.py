@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mlirhlo.mosaic.language.arithmetic import cast_bool, from_bool, maximum
 from mlirhlo.mosaic.language.elements import (
     BOOL,
     F32,
@@ -14,6 +13,7 @@ from mlirhlo.mosaic.language.elements import (
     kind_of,
 )
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
+from mlirhlo.mosaic.language.functions.arithmetic import cast_bool, from_bool, maximum
 from mlirhlo.mosaic.language.trace import emit_one, vector_type
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from mlirhlo.mosaic.language.arithmetic import equal, greater, less, logical_and, logical_or, where
 from mlirhlo.mosaic.language.control import fori_loop
 from mlirhlo.mosaic.language.elements import BOOL, I32
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
-from mlirhlo.mosaic.language.reductions import max_, min_, neutral
-from mlirhlo.mosaic.language.shapes import full, iota, normal_axis
+from mlirhlo.mosaic.language.functions.arithmetic import (
+    equal,
+    greater,
+    less,
+    logical_and,
+    logical_or,
+    where,
+)
+from mlirhlo.mosaic.language.functions.reductions import max_, min_, neutral
+from mlirhlo.mosaic.language.functions.shapes import full, iota, normal_axis
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.evaluate import narrow
-from mlirhlo.mosaic.language.parallel import axis_index, axis_size, collective
+from mlirhlo.mosaic.language.outside.evaluate import narrow
+from mlirhlo.mosaic.language.outside.parallel import axis_index, axis_size, collective
 from mlirhlo.mosaic.language.tree import flatten
 
 Body = Callable[..., Any]

@@ -9,11 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import broadcast_to, equal, not_equal, sqrt, square
-from mlirhlo.mosaic.language.arithmetic import where as choose
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype
-from mlirhlo.mosaic.language.reductions import (
+from mlirhlo.mosaic.language.functions.arithmetic import (
+    broadcast_to,
+    equal,
+    not_equal,
+    sqrt,
+    square,
+)
+from mlirhlo.mosaic.language.functions.arithmetic import where as choose
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.reductions import (
     all_,
     argmax,
     argmin,
@@ -21,8 +27,8 @@ from mlirhlo.mosaic.language.reductions import (
     min_,
     sum_,
 )
-from mlirhlo.mosaic.language.reductions import mean as mean_
-from mlirhlo.mosaic.language.shapes import normal_axes, reshape
+from mlirhlo.mosaic.language.functions.reductions import mean as mean_
+from mlirhlo.mosaic.language.functions.shapes import normal_axes, reshape
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, is_float
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from mlirhlo.mosaic.language.control import when
 from mlirhlo.mosaic.language.dma import axis_index, axis_size, semaphore_signal, semaphore_wait
-from mlirhlo.mosaic.language.extras import named_scope
 from mlirhlo.mosaic.language.faults import bad_spec, misuse
+from mlirhlo.mosaic.language.functions.extras import named_scope
+from mlirhlo.mosaic.language.outside.state import on_references, running
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace
 from mlirhlo.mosaic.language.specs import (
@@ -23,7 +24,6 @@ from mlirhlo.mosaic.language.specs import (
     CompilerParams,
     CostEstimate,
 )
-from mlirhlo.mosaic.language.state import on_references, running
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,20 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from mlirhlo.mosaic.language.arithmetic import (
+from mlirhlo.mosaic.language.control import fori_loop
+from mlirhlo.mosaic.language.elements import (
+    BOOL,
+    F32,
+    I32,
+    DType,
+    DTypeLike,
+    as_dtype,
+    kind_of,
+    promoted,
+    weak,
+)
+from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
+from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
     binary,
     bitwise_xor,
@@ -39,22 +52,9 @@ from mlirhlo.mosaic.language.arithmetic import (
     true_divide,
     where,
 )
-from mlirhlo.mosaic.language.casts import bitcast_convert_type, cast
-from mlirhlo.mosaic.language.control import fori_loop
-from mlirhlo.mosaic.language.elements import (
-    BOOL,
-    F32,
-    I32,
-    DType,
-    DTypeLike,
-    as_dtype,
-    kind_of,
-    promoted,
-    weak,
-)
-from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
-from mlirhlo.mosaic.language.reductions import max_, min_, sum_
-from mlirhlo.mosaic.language.shapes import (
+from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type, cast
+from mlirhlo.mosaic.language.functions.reductions import max_, min_, sum_
+from mlirhlo.mosaic.language.functions.shapes import (
     broadcasted_iota,
     concatenate,
     expand_dims,

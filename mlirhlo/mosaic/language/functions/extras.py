@@ -9,7 +9,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
 
-from mlirhlo.mosaic.language.arithmetic import cast_bool
 from mlirhlo.mosaic.language.control import run_scoped
 from mlirhlo.mosaic.language.elements import (
     BOOL,
@@ -21,6 +20,7 @@ from mlirhlo.mosaic.language.elements import (
     element_type,
 )
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
+from mlirhlo.mosaic.language.functions.arithmetic import cast_bool
 from mlirhlo.mosaic.language.indexing import scalar
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemorySpace

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlirhlo.mosaic.language.casts import cast
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype, kind_of, promoted
 from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.products import dot_general
-from mlirhlo.mosaic.language.reductions import sum_
-from mlirhlo.mosaic.language.shapes import transpose
+from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.products import dot_general
+from mlirhlo.mosaic.language.functions.reductions import sum_
+from mlirhlo.mosaic.language.functions.shapes import transpose
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 
 

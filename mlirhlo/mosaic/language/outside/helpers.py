@@ -15,10 +15,10 @@ import numpy as np
 
 from mlirhlo.mosaic.language.call import KernelCall
 from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
-from mlirhlo.mosaic.language.evaluate import narrow
 from mlirhlo.mosaic.language.faults import bad_spec
-from mlirhlo.mosaic.language.parallel import Device, Mesh
-from mlirhlo.mosaic.language.shapes import full
+from mlirhlo.mosaic.language.functions.shapes import full
+from mlirhlo.mosaic.language.outside.evaluate import narrow
+from mlirhlo.mosaic.language.outside.parallel import Device, Mesh
 from mlirhlo.mosaic.language.trace import is_tracing
 from mlirhlo.mosaic.language.tree import flatten
 

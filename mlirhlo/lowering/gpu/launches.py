@@ -178,12 +178,20 @@ class LaunchBuilder(KernelBuilder):
         """Says of which values elements are read before those of the same index are written."""
         self.in_place = frozenset(self.plan.numbers[v] for v in values if v in self.plan.numbers)
 
-    def shared_arrays(self, elements: Sequence[PrimitiveType], count: int) -> list[SSAValue]:
-        """Buffers in shared memory of `count` elements of each type: dynamic where blocks have less by default. Parts
-        of complex numbers lie beside each other."""
-        sizes = [count * element.byte_size for element in elements]
-        shapes = [([count * (1 + e.is_complex)], memory_type(e)) for e in elements]
-        if sum(sizes) <= self.plan.device.shared_memory_per_block:
+    def shared_arrays(
+        self,
+        elements: Sequence[PrimitiveType],
+        counts: int | Sequence[int],
+        *,
+        is_aligned: bool = False,
+    ) -> list[SSAValue]:
+        """Buffers in shared memory of so many elements of each type: dynamic where blocks have less by default, or
+        where each has to begin at a multiple of 16 bytes. Parts of complex numbers lie beside each other."""
+        counts = [counts] * len(elements) if isinstance(counts, int) else counts
+        pairs = list(zip(elements, counts, strict=True))
+        sizes = [count * element.byte_size for element, count in pairs]
+        shapes = [([count * (1 + e.is_complex)], memory_type(e)) for e, count in pairs]
+        if sum(sizes) <= self.plan.device.shared_memory_per_block and not is_aligned:
             return [self.shared(*shape) for shape in shapes]
         whole, views = self.dynamic_shared(), list[SSAValue]()
         for shape, size in zip(shapes, sizes, strict=True):

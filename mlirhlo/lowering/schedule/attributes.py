@@ -67,6 +67,12 @@ class Schedule(AnySchedule):
     """1 where threads of a warp take runs of a box that are neighbours in the other array."""
     swizzle: tuple[int, ...] = ()
     """Of indices `i` of shared memory: `every`, `count` and `unit`; `i` is xored with `i / every % count * unit`."""
+    written: tuple[int, ...] = ()
+    """Distances as `pitches` in a second array, which results are computed from; none where there is one array."""
+    lanes: tuple[int, ...] = ()
+    """Lanes of a warp along those groups, where a box is copied to the second array."""
+    lines: int = 0
+    """Indices of the outermost group that is read that the second array holds at once."""
 
 
 @lru_cache(1 << 10)
@@ -92,9 +98,9 @@ def _read(key: str, attribute: Attribute) -> str | int | tuple[int, ...] | None:
     match key, attribute:
         case (("kind" | "format"), StringAttr()):
             return attribute.data
-        case "tile" | "pitches" | "swizzle", DenseArrayBase():
+        case "tile" | "pitches" | "swizzle" | "written" | "lanes", DenseArrayBase():
             return tuple(cast(Any, attribute).get_values())
-        case (("kind" | "format" | "tile" | "pitches" | "swizzle"), _):
+        case (("kind" | "format" | "tile" | "pitches" | "swizzle" | "written" | "lanes"), _):
             return None
         case _, IntegerAttr():
             return attribute.value.data

@@ -15,6 +15,7 @@ from typing import Any
 
 from mlirhlo.lowering.schedule.attributes import element_of
 from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run
+from mlirhlo.lowering.schedule.lattices import Lattice, lattices_of
 
 _BANKS, _WORD = 32, 4
 """Banks, and bytes of a word of one."""
@@ -29,6 +30,10 @@ _SWIZZLING = 1.3
 """What accesses at swizzled indices cost, against plain ones."""
 _TRIES = 160
 """Layouts that are tried for each pair of widths."""
+_FIRST_TRIES, _MORE_TRIES = 640, 4000
+"""Layouts that are tried for all boxes, before two arrays are, and where those do not help."""
+_LATTICES = 64
+"""Lattices that are tried for a box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,10 @@ class Placing:
     """As of `orders_of`."""
     pitches: tuple[int, ...]
     """Distances of neighbours along the groups of dimensions, in elements."""
-    swizzle: tuple[int, ...]
+    swizzle: tuple[int, ...] = ()
     """As `Schedule.swizzle`."""
+    lattice: Lattice | None = None
+    """Where the box goes through two arrays; the pitches are those of the first one."""
 
 
 _PLACINGS: dict[object, tuple[tuple[int, ...], Placing]] = {}
@@ -84,19 +91,40 @@ def placing_of(
     crossing: Crossing, tiles: Sequence[tuple[int, ...]], limit: int
 ) -> tuple[tuple[int, ...], Placing]:
     """The first box that can be placed without bank conflicts in so many bytes of shared memory, else the one of the
-    fewest conflicts: plain layouts of full warps first, then for each box ways of few accesses."""
+    fewest conflicts: plain layouts of full warps first, then for each box ways of few accesses, then two arrays."""
     reads = tuple((element_of(v).byte_size, start) for v, _, start in crossing.reads)
     written = tuple(element_of(v).byte_size for v in crossing.outputs)
     key = (crossing.sizes, crossing.strides, reads, written, tuple(tiles), limit)
     if key not in _PLACINGS:
         if len(_PLACINGS) >= _MAX_PLACINGS:
             _PLACINGS.clear()
-        _PLACINGS[key] = _search(crossing, tiles, limit)
+        found = _search(crossing, tiles, limit, _FIRST_TRIES)
+        if found[1].waits:
+            latticed = next(_latticed(crossing, tiles, limit), None)
+            found = latticed or _search(crossing, tiles, limit, _MORE_TRIES)
+        _PLACINGS[key] = found
     return _PLACINGS[key]
 
 
-def _search(
+def _latticed(
     crossing: Crossing, tiles: Sequence[tuple[int, ...]], limit: int
+) -> Iterator[tuple[tuple[int, ...], Placing]]:
+    """Boxes that go through two arrays without bank conflicts."""
+    orders = orders_of(crossing, is_across=False)
+    for tile in tiles:
+        way = _Ways(crossing, tile)
+        for lattice in itertools.islice(lattices_of(crossing, tile, limit), _LATTICES):
+            part = _Ways(crossing, lattice.part(crossing, tile))
+            first, second = (Layout(dict(enumerate(p))) for p in (lattice.pitches, lattice.written))
+            for widths in way.widths():
+                waits = way.waits_of(0, widths[0], first, orders[0])
+                if not waits and not part.waits_of(1, widths[1], second, orders[1]):
+                    yield tile, Placing(0, widths, False, lattice.pitches, (), lattice)
+                    break
+
+
+def _search(
+    crossing: Crossing, tiles: Sequence[tuple[int, ...]], limit: int, left: int
 ) -> tuple[tuple[int, ...], Placing]:
     element = sum(element_of(v).byte_size for v, _, _ in crossing.reads)
     ways = [_Ways(crossing, tile) for tile in tiles]
@@ -114,7 +142,8 @@ def _search(
             continue
         tile, way = tiles[number], ways[number]
         layouts = _layouts(crossing, tile, widths[0], is_swizzled)
-        for layout in itertools.islice(layouts, _TRIES):
+        for layout in itertools.islice(layouts, min(_TRIES, left)):
+            left -= 1
             pitches = tuple(layout.pitches.get(g, 0) for g in range(len(tile)))
             if elements_of(tile, pitches, layout.swizzle) * element > limit:
                 continue
@@ -124,7 +153,7 @@ def _search(
                 best = tile, Placing(waits, widths, is_across, pitches, layout.swizzle)
             if not waits:
                 break
-        if best is not None and not best[1].waits:
+        if best is not None and (left <= 0 or not best[1].waits):
             break
     assert best is not None
     return best
@@ -214,15 +243,23 @@ class _Ways:
     def waits(
         self, widths: tuple[int, int], layout: Layout, enough: int, *, is_across: bool
     ) -> int:
-        """Accesses of more than a word in a bank, of both walks."""
-        total = 0
+        """Accesses of more than a word in a bank, of both walks; no more are counted than are enough."""
         orders = orders_of(self.crossing, is_across=is_across)
-        for number in (0, 1):
-            for size in self.sizes:
-                for indices in self._accesses(number, orders[number], widths[number], size):
-                    total += _waits(indices, layout, size)
-                    if total >= enough:
-                        return total
+        total = self.waits_of(0, widths[0], layout, orders[0], enough)
+        if total < enough:
+            total += self.waits_of(1, widths[1], layout, orders[1], enough - total)
+        return total
+
+    def waits_of(
+        self, number: int, width: int, layout: Layout, order: Sequence[int], enough: int = 1
+    ) -> int:
+        """The same of one walk: 0 reads global memory, 1 writes it."""
+        total = 0
+        for size in self.sizes:
+            for indices in self._accesses(number, order, width, size):
+                total += _waits(indices, layout, size)
+                if total >= enough:
+                    return total
         return total
 
     def _accesses(

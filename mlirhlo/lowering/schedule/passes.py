@@ -164,6 +164,9 @@ class GpuMapContractionsPass(_SchedulePass):
 class GpuMapTransposesPass(_SchedulePass):
     """Makes elementwise launches that read across rows go through boxes of shared memory.
 
+    `pitches` and `swizzle` say where elements of a box are, so that no warp accesses a bank twice at once. Where no
+    layout does that, boxes are copied to a second array (`written`), by `lanes` of a warp along each dimension.
+
     Before:  `%r = structured.map ins(%x) maps [affine_map<(d0, d1) -> (d1, d0)>] {… kind = "elements"}`
     After:   `%r = structured.map … {… kind = "transpose", threads = 256, tile = array<i64: 32, 32>}`
     Keeps: results, bit for bit. Needs: `gpu-map-to-grid`.

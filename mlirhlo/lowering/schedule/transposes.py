@@ -10,6 +10,7 @@ from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, schedule_of
 from mlirhlo.lowering.schedule.banks import placing_of
 from mlirhlo.lowering.schedule.boxes import boxes_of, crossing_of
+from mlirhlo.lowering.schedule.lattices import Lattice
 
 _THREADS = 256
 _WARP = 32
@@ -30,6 +31,7 @@ def map_transposes(kernel: KernelOp, device: GpuDevice) -> None:
             continue
         limit = device.shared_memory_per_block_optin
         box, placing = placing_of(crossing, boxes[:_TRIES], limit)
+        lattice = placing.lattice or Lattice((), (), (), 0)
         op.attributes[SCHEDULE] = replace(
             schedule,
             kind="transpose",
@@ -40,4 +42,7 @@ def map_transposes(kernel: KernelOp, device: GpuDevice) -> None:
             tile=box,
             pitches=placing.pitches,
             swizzle=placing.swizzle,
+            written=lattice.written,
+            lanes=lattice.lanes,
+            lines=lattice.lines,
         ).attribute()

@@ -2,20 +2,25 @@
 
 A block computes a box of the results (`schedule/boxes.py`). It reads the runs of the box that lie together in what is
 read, and writes those that lie together in the results. Threads of a warp move neighbours of a run, from the start of a
-sector on; in shared memory runs are padded or swizzled so that they meet no bank twice on either way.
+sector on; in shared memory runs are padded or swizzled so that they meet no bank twice on either way. Where no padding
+does that, the box is copied to a second array in the order of the results (`schedule/lattices.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
 from math import prod
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirhlo.diagnostics import error
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.structured import MapOp
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.gpu.elements import array, load_at
@@ -24,6 +29,7 @@ from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
 from mlirhlo.lowering.schedule.banks import elements_of, orders_of
 from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run, crossing_of
+from mlirhlo.lowering.schedule.lattices import Lattice, steps_of
 from mlirhlo.lowering.schedule.reads import read_where_written
 
 _WARP = 32
@@ -33,22 +39,54 @@ _UNROLLED = 16
 
 @launches("transpose")
 def transpose(plan: Plan, ops: Sequence[MapOp], schedule: Schedule) -> None:
-    """One launch for each op. Raises `HloError` HLO0806 for a tile of other dimensions than what the op reads."""
+    """One launch for each op. Raises `HloError` HLO0806 for a tile of other dimensions than what the op reads, or lanes
+    that are no warp."""
     for op in ops:
         crossing = crossing_of(op)
         groups = 0 if crossing is None else len(crossing.sizes)
-        if crossing is None or {len(schedule.tile), len(schedule.pitches)} != {groups}:
-            raise error("HLO0806", f"`{op.name}` does not read boxes across {groups} dimensions")
+        lengths = {len(schedule.tile), len(schedule.pitches)}
+        lengths |= {len(schedule.lanes), len(schedule.written)} if schedule.lines else set()
+        is_warp = not schedule.lines or (prod(schedule.lanes) == _WARP and min(schedule.lanes) > 0)
+        if crossing is None or lengths != {groups} or not is_warp:
+            raise error(
+                "HLO0806", f"`{op.name}` does not read such boxes across {groups} dimensions"
+            )
         _launch(plan, op, crossing, schedule)
 
 
 def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> None:
     b = plan.begin(inputs_of(plan, [op]), op.outputs)
     b.read_in_place(read_where_written([op]))
+    elements = [array(v).element_type for v, _, _ in crossing.reads]
     box = _Box(b, crossing, schedule)
-    buffers = box.buffers()
-    orders = orders_of(crossing, is_across=bool(schedule.is_across))
-    reading = Walk.of(box, crossing.run_read(box.tile), orders[0])
+    if not schedule.lines:
+        buffers = b.shared_arrays(elements, box.count)
+        _read(plan, box, buffers, schedule.row_threads)
+        b.barrier()
+        _write(box, op, buffers, schedule.column_threads)
+        b.launch(box.blocks, schedule.threads)
+        return
+    lattice = Lattice(schedule.pitches, schedule.written, schedule.lanes, schedule.lines)
+    part = lattice.part(crossing, box.tile)
+    counts = [n for n in (box.count, elements_of(part, lattice.written, ())) for _ in elements]
+    arrays = b.shared_arrays(elements * 2, counts, is_aligned=True)
+    buffers, written = arrays[: len(elements)], arrays[len(elements) :]
+    _read(plan, box, buffers, schedule.row_threads)
+    b.barrier()
+    rounds = prod(box.tile) // prod(part) + (prod(box.tile) % prod(part) > 0)
+    with b.loop(0, rounds, nonempty=True) as number, b.e.scope():
+        second = box.part(part, lattice.written, number)
+        _copy(box, second, lattice.lanes, list(zip(buffers, written, elements, strict=True)))
+        b.barrier()
+        _write(second, op, written, schedule.column_threads)
+        b.barrier()
+    b.launch(box.blocks, schedule.threads)
+
+
+def _read(plan: Plan, box: _Box, buffers: Sequence[SSAValue], width: int) -> None:
+    """Reads the box into shared memory."""
+    b, crossing = box.b, box.crossing
+    run = Walk.of(box, crossing.run_read(box.tile), box.orders[0])
     for (value, _, start), buffer in zip(crossing.reads, buffers, strict=True):
         element = array(value).element_type
         source = b.flat(b.memory[plan.numbers[value]])
@@ -65,11 +103,13 @@ def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> No
                 number = b.load(source, [b.add(b.mul(linear, parts), part)])
                 b.store(number, buffer, [b.add(b.mul(place, parts), part)])
 
-        sector = SECTOR // element.byte_size
-        box.walk(reading, crossing.strides, start, sector, schedule.row_threads, bring)
-    b.barrier()
-    sizes = [array(v).element_type.byte_size for v in op.outputs]
-    writing = Walk.of(box, crossing.run_written(box.tile), orders[1])
+        box.walk(run, crossing.strides, start, SECTOR // element.byte_size, width, bring)
+
+
+def _write(box: _Box, op: MapOp, buffers: Sequence[SSAValue], width: int) -> None:
+    """Computes and writes the results of a box from shared memory."""
+    b, crossing = box.b, box.crossing
+    run = Walk.of(box, crossing.run_written(box.tile), box.orders[1])
 
     def compute(at: Mapping[int, Index], linear: Index) -> None:
         indices = box.indices(at, op.space)
@@ -81,10 +121,56 @@ def _launch(plan: Plan, op: MapOp, crossing: Crossing, schedule: Schedule) -> No
         for value in op.outputs:
             b.write(value, indices, b.e.at(value, indices))
 
-    box.walk(
-        writing, crossing.steps, 0, SECTOR // max(sizes), schedule.column_threads or _WARP, compute
-    )
-    b.launch(box.blocks, schedule.threads)
+    sector = SECTOR // max(array(v).element_type.byte_size for v in op.outputs)
+    box.walk(run, crossing.steps, 0, sector, width or _WARP, compute)
+
+
+def _copy(
+    box: _Box,
+    part: _Box,
+    lanes: Sequence[int],
+    buffers: Sequence[tuple[SSAValue, SSAValue, PrimitiveType]],
+) -> None:
+    """Copies a part of a box to its second array, by a lattice of elements a warp at once."""
+    b, tile = box.b, part.tile
+    steps = steps_of(box.crossing, box.tile)
+    used = [g for g in reversed(range(len(tile))) if tile[g] > 1 and box.pitches[g]]
+    cells = {g: -(-tile[g] // (lanes[g] * steps[g])) for g in used}
+    warp, lane = b.index(b.div(part.thread, _WARP)), Coordinate(b.index(b.rem(part.thread, _WARP)))
+    points = Places(b, 0).unlinear(lane, [lanes[g] for g in used])
+    warps = part.threads // _WARP
+    count = prod(cells.values())
+    reach = {g: cells[g] * lanes[g] * steps[g] for g in used}
+    shift = {g: b.sub(part.origin[g], box.origin[g]) for g in used}
+
+    def move(at: Mapping[int, Index], inner: Mapping[int, int]) -> None:
+        index = {g: b.add(at[g], inner[g]) for g in used}
+        tests = [t for g in used for t in part.limits(g, index[g], reach[g])]
+        with _all(b, tests), b.e.scope():
+            first = box.place({g: b.add(index[g], shift[g]) for g in used})
+            second = part.place(index)
+            for source, target, element in buffers:
+                for half in range(parts := 1 + element.is_complex):
+                    value = b.load(source, [b.add(b.mul(first, parts), half)])
+                    b.store(value, target, [b.add(b.mul(second, parts), half)])
+
+    with b.loop(0, -(-count // warps), nonempty=True) as number, b.e.scope():
+        cell = b.add(warp, b.mul(number, warps))
+        places = Places(b, 0).unlinear(Coordinate(cell), list(cells.values()))
+        at = {
+            g: b.mul(b.add(b.mul(place.base, lanes[g]), point.base), steps[g])
+            for g, place, point in zip(used, places, points, strict=True)
+        }
+        tests = [b.cmpi("ult", b.index(cell), b.index(count))] if count % warps else []
+        with _all(b, tests), b.e.scope():
+            for inner in product(*(range(steps[g]) for g in used)):
+                move(at, dict(zip(used, inner, strict=True)))
+            b.sync_warp()  # so that none is in the next cell while others are in this one
+
+
+def _all(b: LaunchBuilder, tests: Sequence[SSAValue]) -> AbstractContextManager[object]:
+    """Code that runs where all tests are true."""
+    return b.if_(reduce(b.andi, tests)) if tests else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +196,9 @@ class _Box:
     def __init__(self, b: LaunchBuilder, crossing: Crossing, schedule: Schedule) -> None:
         self.b, self.crossing = b, crossing
         self.tile, self.pitches, self.swizzle = schedule.tile, schedule.pitches, schedule.swizzle
+        self.whole = self.tile
+        """The tile of the box that this is a part of."""
+        self.orders = orders_of(crossing, is_across=bool(schedule.is_across))
         self.threads = schedule.threads
         counts = [-(-n // t) for n, t in zip(crossing.sizes, self.tile, strict=True)]
         self.blocks = prod(counts)
@@ -117,11 +206,37 @@ class _Box:
         self.origin = [b.mul(c.base, t) for c, t in zip(origin, self.tile, strict=True)]
         self.thread = b.thread_id()
 
-    def buffers(self) -> list[SSAValue]:
-        """Shared memory of what is read."""
-        count = elements_of(self.tile, self.pitches, self.swizzle)
-        elements = [array(v).element_type for v, _, _ in self.crossing.reads]
-        return self.b.shared_arrays(elements, count)
+    @property
+    def count(self) -> int:
+        """Elements of shared memory."""
+        return elements_of(self.tile, self.pitches, self.swizzle)
+
+    def part(self, tile: Sequence[int], pitches: Sequence[int], number: Index) -> _Box:
+        """The part of the box of a number, in another array."""
+        part = copy(self)
+        part.tile, part.pitches, part.swizzle = tuple(tile), tuple(pitches), ()
+        b = self.b
+        part.origin = [
+            origin if side == whole else b.add(origin, b.mul(number, side))
+            for origin, side, whole in zip(self.origin, tile, self.tile, strict=True)
+        ]
+        return part
+
+    def limits(self, group: int, index: Index, reach: int) -> list[SSAValue]:
+        """The tests of whether an index below `reach` is in the box, and in the arrays."""
+        b, size, side = self.b, self.crossing.sizes[group], self.tile[group]
+        tests: list[SSAValue] = []
+        if reach > side:
+            tests.append(b.cmpi("ult", b.index(index), b.index(side)))
+        if self.is_open(group):
+            place = b.index(b.add(self.origin[group], index))
+            tests.append(b.cmpi("ult", place, b.index(size)))
+        return tests
+
+    def is_open(self, group: int) -> bool:
+        """Whether a box may end beyond the arrays."""
+        size = self.crossing.sizes[group]
+        return bool(size % self.tile[group] or size % self.whole[group])
 
     def place(self, at: Mapping[int, Index]) -> Index:
         """The index in shared memory of an element of the box."""
@@ -187,10 +302,7 @@ class _Box:
             for chunk in range(apiece):
                 place = b.sub(b.add(lane, b.add(begin, chunk * width)), shift)
                 inside = tests + self._ends(run, place, is_open or bool(shift))
-                test = inside[0] if inside else None
-                for other in inside[1:]:
-                    test = b.andi(test, other) if test is not None else other
-                with nullcontext() if test is None else b.if_(test), b.e.scope():
+                with _all(b, inside), b.e.scope():
                     body({**at, **self._in_run(run, place)}, b.add(linear, place))
 
         if rounds * apiece <= _UNROLLED:
@@ -213,9 +325,7 @@ class _Box:
         at: dict[int, Index] = dict.fromkeys(range(len(sizes)), 0)
         at |= dict(zip(walk.others, parts, strict=True))
         for group in walk.others:
-            if sizes[group] % self.tile[group]:
-                index = b.index(b.add(self.origin[group], at[group]))
-                tests.append(b.cmpi("ult", index, b.index(sizes[group])))
+            tests += self.limits(group, at[group], 0)
         return at, tests
 
     def _ends(self, run: Run, place: Index, is_open: bool) -> list[SSAValue]:
@@ -225,9 +335,12 @@ class _Box:
             return [b.cmpi("ult", b.index(place), b.index(1))] if is_open else []
         last = run.dims[-1]
         size, side = self.crossing.sizes[last], self.tile[last]
-        if size % side:
+        if self.is_open(last):
             inner = run.length // side
-            length = b.minimum(b.sub(size, self.origin[last]), side)
+            begin = self.origin[last]
+            if side != self.whole[last]:
+                begin = b.minimum(begin, size)  # parts of the last box may be beyond the arrays
+            length = b.minimum(b.sub(size, begin), side)
             return [b.cmpi("ult", b.index(place), b.index(b.mul(length, inner)))]
         return [b.cmpi("ult", b.index(place), b.index(run.length))] if is_open else []
 

@@ -30,3 +30,14 @@ structured.kernel @rows_within_sectors(%x: tensor<64x48x9xf32>) -> tensor<48x64x
   }
   structured.return %r : tensor<48x64x9xf32>
 }
+
+// Both rows and columns end within sectors, and no padding keeps both ways of bytes apart: two arrays.
+// CHECK-LABEL: @two_arrays
+// CHECK: kind = "transpose", {{.*}}, tile = array<i64: 47, 33>, pitches = array<i64: {{[0-9]+}}, {{[0-9]+}}>, written = array<i64: {{[0-9]+}}, {{[0-9]+}}>, lanes = array<i64: {{[0-9]+}}, {{[0-9]+}}>, lines = 47 : i64}
+structured.kernel @two_arrays(%x: tensor<33x47xi8>) -> tensor<47x33xi8> {
+  %r = structured.map ins(%x : tensor<33x47xi8>) maps [affine_map<(d0, d1) -> (d1, d0)>] -> tensor<47x33xi8> {
+  ^bb0(%a: tensor<i8>):
+    structured.yield %a : tensor<i8>
+  }
+  structured.return %r : tensor<47x33xi8>
+}

@@ -3,7 +3,8 @@
     python benchmarks/gpu_traffic.py [--only=PART] [--samples=100] [--gpu=h100]
 
 Traffic is the sectors of 32 bytes that requests touch, the least is those that arguments and results fill. Requests are
-coalesced as far as they touch no more sectors than the bytes that their lanes read or write fill: `fill` is that part.
+coalesced as far as they touch no more sectors than the bytes that their lanes read or write fill: `fill` is that part,
+the fewest sectors a request can do with to those it touches. At the end: the worst of each kind, and all conflicts.
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ def transposes(
         ((70, 96), (1, 0)),
         ((100, 300), (1, 0)),
         ((129, 65), (1, 0)),
+        ((33, 47), (1, 0)),
+        ((17, 19, 23), (2, 1, 0)),
         ((1000, 8), (1, 0)),
         ((8, 1000), (1, 0)),
         ((3, 2000), (1, 0)),
@@ -112,9 +115,9 @@ def transposes(
         ((4, 32, 8, 64), (0, 2, 1, 3)),
         ((4, 32, 8, 60), (0, 2, 3, 1)),
     ),
-    types: Sequence[str] = ("f32", "f16", "s8"),
+    types: Sequence[str] = ("s8", "f16", "f32", "f64", "c128"),
 ) -> Iterator[Kernel]:
-    """Matrices, and stacks of them."""
+    """Matrices, and stacks of them, of elements of 1 to 16 bytes."""
     for type_ in types:
         for sizes, order in shapes:
             source, result = (",".join(map(str, s)) for s in (sizes, [sizes[d] for d in order]))
@@ -312,6 +315,20 @@ def neighbourhoods() -> Iterator[Kernel]:
             yield Kernel(kind, f"{type_}{result} of {source}", _module(type_, text))
 
 
+def concatenations(
+    widths: Sequence[tuple[int, int]] = ((7, 5), (33, 17), (101, 3), (128, 65), (257, 257)),
+    types: Sequence[str] = ("s8", "bf16", "f32", "f64"),
+    rows: int = 301,
+) -> Iterator[Kernel]:
+    """Rows put together at widths that end within sectors."""
+    for type_ in types:
+        for a, b in widths:
+            text = f"""  x = {type_}[{rows},{a}] parameter(0)
+  y = {type_}[{rows},{b}] parameter(1)
+  ROOT r = {type_}[{rows},{a + b}] concatenate(x, y), dimensions={{1}}"""
+            yield Kernel("concatenate", f"{type_}[{rows},{a}+{b}]", _module(type_, text))
+
+
 def sorts() -> Iterator[Kernel]:
     """Lines of keys."""
     for rows, length in ((64, 100), (16, 256), (4, 500), (1, 4000)):
@@ -364,7 +381,7 @@ def sampled(seed: int, elements: int = 30_000) -> Kernel:
 
 def kernels() -> Iterator[Kernel]:
     """What is measured."""
-    movers = (movements, neighbourhoods, sorts, selections)
+    movers = (movements, concatenations, neighbourhoods, sorts, selections)
     for kinds in (reduces, transposes, chains, products, scans, *movers):
         yield from kinds()
 
@@ -406,14 +423,24 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'':44}{'traffic/least':>14}{'fill':>7}{'conflicts':>11}{'instructions':>14}")
     chosen = map(sampled, range(options.samples)) if options.samples else kernels()
+    rows: dict[str, list[Row]] = {}
     for kernel in chosen:
         name = f"{kernel.kind} {kernel.shape}"
         if options.only in name:
             row = measure(kernel, options.gpu)
+            rows.setdefault(kernel.kind, []).append(row)
             print(
                 f"{name:44}{row.ratio:14.3f}{row.fill:7.3f}{row.conflicts:11,}{row.instructions:14,}",
                 flush=True,
             )
+    print()
+    for kind, found in rows.items():
+        ratio, fill = max(row.ratio for row in found), min(row.fill for row in found)
+        conflicts = sum(row.conflicts for row in found)
+        print(
+            f"worst {kind} of {len(found):<5}".ljust(44)
+            + f"{ratio:14.3f}{fill:7.3f}{conflicts:11,}"
+        )
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from mlirhlo.dialects.structured import FoldOp, KernelOp, sizes_of
 from mlirhlo.lowering.gpu.affine import Sum
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
-from mlirhlo.lowering.schedule.boxes import SECTOR
 from mlirhlo.lowering.schedule.reads import linear_index, reads_of, row_major
 from mlirhlo.lowering.schedule.row_chains import folds_below
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR
 
 _BYTES = 16
 """That a thread reads at once."""

@@ -20,7 +20,7 @@ from mlirhlo.lowering.schedule.quotients import approximate_quotients
 from mlirhlo.lowering.schedule.row_chains import map_columns, map_rows
 from mlirhlo.lowering.schedule.staged_elements import stage_elements
 from mlirhlo.lowering.schedule.staged_rows import stage_rows
-from mlirhlo.lowering.schedule.transposes import map_transposes
+from mlirhlo.lowering.schedule.transposes.mapping import map_transposes
 from mlirhlo.lowering.schedule.vectorize import vectorize
 
 

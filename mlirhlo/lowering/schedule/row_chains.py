@@ -25,7 +25,7 @@ from mlirhlo.dialects.structured import (
 from mlirhlo.lowering.gpu.affine import results_of, simplified
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of
-from mlirhlo.lowering.schedule.boxes import SECTOR
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR
 
 HELD = 32
 """Elements of a row that a thread holds in registers at most."""

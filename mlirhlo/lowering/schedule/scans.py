@@ -7,7 +7,7 @@ from math import prod
 from mlirhlo.dialects.structured import ScanOp, element_types, sizes_of
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import Schedule, element_of
-from mlirhlo.lowering.schedule.boxes import SECTOR
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR
 
 _WARP = 32
 _BLOCK = 256

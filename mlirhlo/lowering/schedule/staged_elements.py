@@ -26,7 +26,7 @@ from mlirhlo.dialects.structured import (
 from mlirhlo.dialects.structured.dense import DYNAMIC
 from mlirhlo.lowering.gpu.affine import Sum, results_of
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, Schedule, element_of, schedule_of
-from mlirhlo.lowering.schedule.boxes import SECTOR
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR
 
 _TILES = (1024, 2048, 4096, 8192)
 """Elements that a block computes, about."""
@@ -40,6 +40,7 @@ _DENSE = 1.05
 _NEAR = 1.01
 _SAMPLES = 8
 """Warps whose requests are looked at."""
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +214,9 @@ def worth_staging(op: Operation, box: Sequence[int]) -> list[StagedRange]:
     ]
 
 
-def _boxes(op: Operation, box: Sequence[int]) -> int:
-    return prod(-(-whole // n) for whole, n in zip(sizes_of(op.results[0]), box, strict=True))
+def _boxes(op: Operation, box: Sequence[int]) -> float:
+    """How many there are; the last one may be a part."""
+    return prod(whole / n for whole, n in zip(sizes_of(op.results[0]), box, strict=True))
 
 
 def _box(op: Operation) -> tuple[int, ...]:
@@ -263,11 +265,16 @@ def _requested(op: Operation) -> dict[SSAValue, float]:
         return {}
     if is_plain and not any(range_.is_backwards for range_ in ranges):
         return {}
+    whole = {r.value for r in staged_ranges(op, sizes) if r.count == prod(sizes_of(r.value))}
     for range_ in ranges:
         is_window = any(interval.high > interval.low for interval in range_.intervals)
         touched, least = _touched(range_, sizes)
+        requested = prod(sizes) / _WARP * range_.steps * touched
         is_fine &= not is_window and touched <= least
-        known[range_.value] = prod(sizes) / _WARP * range_.steps * touched
+        if range_.value in whole:  # warps may share sectors
+            requested = max(requested, range_.least)
+            is_fine &= requested <= _DENSE * range_.least
+        known[range_.value] = requested
     return {} if is_fine else known
 
 
@@ -278,8 +285,8 @@ def _touched(range_: StagedRange, sizes: Sequence[int]) -> tuple[float, float]:
     bytes_ = element_of(range_.value).byte_size
     pitches = [prod(sizes[at + 1 :]) for at in range(len(sizes))]
     warps = max(count // _WARP, 1)
-    # One after the other in rows of as many warps, too.
-    starts = [(n * warps // _SAMPLES + n) % warps * _WARP for n in range(_SAMPLES)]
+    # At no common distance, which might be whole rows or sectors.
+    starts = [int(n * warps * _GOLDEN) % warps * _WARP for n in range(_SAMPLES)]
     total = least = 0
     for is_last in (False, True):
         for start in starts:

@@ -7,7 +7,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.dialects.structured import GatherOp, MapOp, sizes_of
+from mlirhlo.dialects.structured import AssembleOp, GatherOp, MapOp, sizes_of
 from mlirhlo.lowering.gpu.elements import ElementBuilder, Indices
 from mlirhlo.lowering.gpu.launches import THREADS, Plan, inputs_of, launches
 from mlirhlo.lowering.schedule.attributes import Schedule
@@ -26,11 +26,15 @@ def elements(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     b = plan.begin(inputs_of(plan, ops, ops), outputs)
     b.read_in_place(read_where_written(ops))
 
+    has_pieces = any(isinstance(op, AssembleOp) for op in ops)
+
     def body(index: SSAValue) -> None:
         lanes = b.e.neighbours(index, vector, sizes)
         if vector > 1:
             _read_first(b.e, ops, lanes)
         found = [(value, at, b.e.at(value, at)) for at in lanes for value in outputs]
+        if has_pieces:
+            b.sync_warp()  # else each piece's elements are written where they are read, by a request of their own
         for value, at, element in found:
             b.write(value, at, element)
 

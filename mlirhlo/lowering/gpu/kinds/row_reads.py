@@ -18,9 +18,9 @@ from mlirhlo.lowering.gpu.kinds.row import Row
 from mlirhlo.lowering.gpu.launches import LaunchBuilder
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type, to_register
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.boxes import SECTOR
 from mlirhlo.lowering.schedule.row_chains import WARP, folds_below
 from mlirhlo.lowering.schedule.staged_rows import StagedRead, staged_reads
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR
 
 _MOST = 16
 """Elements of a thread's that stay in registers over all rows, of what these read alike."""

@@ -21,8 +21,8 @@ from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launch
 from mlirhlo.lowering.hlo_to_loops.elements import Value, memory_type
 from mlirhlo.lowering.hlo_to_loops.folds import zero_element
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.boxes import SECTOR
 from mlirhlo.lowering.schedule.staged_elements import Interval, StagedRange, worth_staging
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR
 
 _UNROLLED = 8
 

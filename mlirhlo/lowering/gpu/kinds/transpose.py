@@ -1,9 +1,9 @@
 """Kind `transpose`: what is read across the order of memory goes through a box of shared memory.
 
-A block computes a box of the results (`schedule/boxes.py`). It reads the runs of the box that lie together in what is
-read, and writes those that lie together in the results. Threads of a warp move neighbours of a run, from the start of a
-sector on; in shared memory runs are padded or swizzled so that they meet no bank twice on either way. Where no padding
-does that, the box is copied to a second array in the order of the results (`schedule/lattices.py`).
+A block computes a box of the results (`schedule/transposes/boxes.py`). It reads the runs of the box that lie together
+in what is read, and writes those that lie together in the results. Threads of a warp move neighbours of a run, from the
+start of a sector on; in shared memory runs are padded or swizzled so that they meet no bank twice on either way. Where
+no padding does that, the box is copied to a second array in the order of the results (`lattices.py` there).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from mlirhlo.lowering.gpu.elements import array, load_at
 from mlirhlo.lowering.gpu.launches import LaunchBuilder, Plan, inputs_of, launches
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.schedule.attributes import Schedule
-from mlirhlo.lowering.schedule.banks import elements_of, orders_of
-from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run, crossing_of
-from mlirhlo.lowering.schedule.lattices import Lattice, steps_of
 from mlirhlo.lowering.schedule.reads import read_where_written
+from mlirhlo.lowering.schedule.transposes.banks import elements_of, orders_of
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR, Crossing, Run, crossing_of
+from mlirhlo.lowering.schedule.transposes.lattices import Lattice, steps_of
 
 _WARP = 32
 _UNROLLED = 16

@@ -81,3 +81,10 @@ def test_random(seed):
 def test_traffic(kernel):
     """Each sector moves about once."""
     assert gpu_traffic.measure(kernel).ratio <= 1.05
+
+
+@pytest.mark.one_case_in(4)
+@pytest.mark.parametrize("kernel", list(gpu_traffic.concatenations()), ids=lambda k: k.shape)
+def test_concatenated_rows(kernel):
+    """Rows of any width are put together by whole sectors, each once."""
+    assert gpu_traffic.measure(kernel).ratio <= 1.05

@@ -8,9 +8,9 @@ from math import prod
 from mlirhlo.dialects.structured import KernelOp, MapOp
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, schedule_of
-from mlirhlo.lowering.schedule.banks import placing_of
-from mlirhlo.lowering.schedule.boxes import boxes_of, crossing_of
-from mlirhlo.lowering.schedule.lattices import Lattice
+from mlirhlo.lowering.schedule.transposes.banks import placing_of
+from mlirhlo.lowering.schedule.transposes.boxes import boxes_of, crossing_of
+from mlirhlo.lowering.schedule.transposes.lattices import Lattice
 
 _THREADS = 256
 _WARP = 32

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from mlirhlo.lowering.schedule.attributes import element_of
-from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR, Crossing
 
 _BANKS, _WORD = 32, 4
 _WARP = 32

@@ -14,8 +14,8 @@ from math import gcd, prod
 from typing import Any
 
 from mlirhlo.lowering.schedule.attributes import element_of
-from mlirhlo.lowering.schedule.boxes import SECTOR, Crossing, Run
-from mlirhlo.lowering.schedule.lattices import Lattice, lattices_of
+from mlirhlo.lowering.schedule.transposes.boxes import SECTOR, Crossing, Run
+from mlirhlo.lowering.schedule.transposes.lattices import Lattice, lattices_of
 
 _BANKS, _WORD = 32, 4
 """Banks, and bytes of a word of one."""

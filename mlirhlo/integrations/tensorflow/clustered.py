@@ -208,9 +208,10 @@ class _Part:
     def _compile(self, inputs: Sequence[Any], values: Sequence[Any]) -> _Program | None:
         shapes = ", ".join(f"{kind}{list(shape)}" for kind, shape in map(_kind, values))
         name = f"{self.segment.cluster} of {self.of}"
+        refused: tuple[type[Exception], ...] = (HloError, *refusal_types())
         try:
             program = _Program.of(self.function, inputs, values, self.constant, self.settings, name)
-        except (HloError, *refusal_types()) as problem:
+        except refused as problem:
             if isinstance(problem, HloError) and problem.diagnostics[0].code in (
                 "HLO0600",
                 "HLO0601",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, cast
 
 from xdsl.dialects import arith
@@ -33,7 +34,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.lowering.builder import INDEX, FunctionBuilder, lanes_of
+from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, lanes_of
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements, Place, emits, emits_parts
 from mlirhlo.lowering.hlo_to_loops.elements import (
     Value,
@@ -208,50 +209,119 @@ def splat_constant(e: Elements, number: Any, element: PrimitiveType) -> Value:
 
 @emits("pad")
 def _pad(e: Elements, op: PadOp, place: Place) -> Value:
-    """The operand's element where there is one; of neighbours the lanes that are inside are read."""
-    b, places = e.b, e.places
-    sizes = array(op.operand).dimensions
     padding = op.padding
     assert padding is not None
-    inside: SSAValue | None = None
+    offsets = [edge.low for edge in padding.dimensions]
+    strides = [edge.interior + 1 for edge in padding.dimensions]
+    piece = Piece(op.operand, offsets, strides)
+    return assembled(e, [piece], op.padding_value, array(op.output).dimensions, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An array among others: element `i` stands at `offset + i * stride` of what they make up."""
+
+    value: SSAValue
+    offsets: Sequence[Index]
+    strides: Sequence[int] | None = None
+    """By dimension; None where all are 1."""
+
+
+@dataclass(slots=True)
+class _Cover:
+    """What an element, or a vector of them, takes from a piece."""
+
+    value: SSAValue
+    place: list[Coordinate]
+    """Clamped, but along neighbours: of those the ones in `lanes` are read."""
     lanes: SSAValue | None = None
-    source: list[Coordinate] = []
-    for c, size, edge in zip(place, sizes, padding.dimensions, strict=True):
-        moved = places.shifted(c, -edge.low) if edge.low else c
-        step = edge.interior + 1
-        if edge.low == 0 and edge.high == 0 and edge.interior == 0:
-            source.append(moved)
+    inside: SSAValue | None = None
+    """Where the piece is, as far as `lanes` do not say so."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all elements lie in the piece."""
+        return self.lanes is None and self.inside is None
+
+
+def assembled(
+    e: Elements,
+    pieces: Sequence[Piece],
+    fill: SSAValue | None,
+    sizes: Sequence[int],
+    place: Sequence[Coordinate],
+) -> Value:
+    """An element of an array of these sizes that is put together from pieces: the last one that covers it, `fill`
+    where none does. Of neighbours the lanes that are inside of a piece are read."""
+    covers: list[_Cover] = []
+    for piece in reversed(pieces):
+        cover = _cover(e, piece, sizes, place)
+        if cover is not None:
+            covers.append(cover)
+            if cover.is_whole:
+                break
+    value = None
+    if fill is not None and not (covers and covers[-1].is_whole):
+        value = e.at(fill, ())
+    for cover in reversed(covers):
+        part = _at_some(e, cover.value, cover.place, cover.lanes)
+        inside = cover.lanes
+        if cover.inside is not None:
+            inside = cover.inside if inside is None else _both(e, cover.inside, inside)
+        if value is None or inside is None:
+            value = part
+        else:
+            value = tuple(e.b.select(inside, x, y) for x, y in zip(part, value, strict=True))
+    assert value is not None
+    return value
+
+
+def _cover(
+    e: Elements, piece: Piece, sizes: Sequence[int], place: Sequence[Coordinate]
+) -> _Cover | None:
+    """What a piece has of an element; None for nothing."""
+    b, places, own = e.b, e.places, array(piece.value).dimensions
+    if 0 in own:
+        return None
+    cover = _Cover(piece.value, [])
+    strides = piece.strides or [1] * len(own)
+    for c, offset, stride, size, whole in zip(
+        place, piece.offsets, strides, own, sizes, strict=True
+    ):
+        if offset == 0 and stride == 1 and size == whole:
+            cover.place.append(c)
             continue
-        if moved.within is not None and step == 1:
+        moved = c if offset == 0 else places.shifted(c, b.sub(0, offset))
+        if moved.within is not None and stride == 1:
             if moved.within[0] >= 0 and moved.within[1] <= size:
-                source.append(moved)
+                cover.place.append(moved)
                 continue
             if moved.within[1] <= 0 or moved.within[0] >= size:
-                return e.at(op.padding_value, ())
-        if step == 1 and _are_neighbours(moved):
+                return None
+        if stride == 1 and _are_neighbours(moved):
             here = _inside(e, moved, size)
-            lanes = here if lanes is None else b.andi(lanes, here)
-            source.append(_cut(moved, size))
+            cover.lanes = here if cover.lanes is None else b.andi(cover.lanes, here)
+            cover.place.append(_cut(moved, size))
             continue
-        value = lane_values(e, moved)
-        low = b.cmpi("sge", value, b.constant(0, value.type))
-        if step > 1:
-            divisor = b.constant(step, value.type)
-            exact = b.integer(arith.RemSIOp, value, divisor)
-            low = b.andi(low, b.cmpi("eq", exact, b.constant(0, value.type)))
-            value = b.integer(arith.DivSIOp, value, divisor)
-        here = b.andi(low, b.cmpi("slt", value, b.constant(size, value.type)))
-        inside = here if inside is None else _both(e, inside, here)
-        source.append(clamped(e, value, size))
-    outer = e.at(op.padding_value, ())
-    if 0 in sizes:
-        return outer
-    found = _at_some(e, op.operand, source, lanes)
-    if lanes is not None:
-        inside = lanes if inside is None else _both(e, inside, lanes)
-    if inside is None:
-        return found
-    return tuple(b.select(inside, x, y) for x, y in zip(found, outer, strict=True))
+        here, source = _tested(e, lane_values(e, moved), stride, size)
+        cover.inside = here if cover.inside is None else _both(e, cover.inside, here)
+        cover.place.append(source)
+    return cover
+
+
+def _tested(e: Elements, value: SSAValue, stride: int, size: int) -> tuple[SSAValue, Coordinate]:
+    """Whether an index is that of one of `size` elements so far apart, and the number of the element, clamped."""
+    b = e.b
+    if stride == 1:
+        # Unsigned, what is below zero is above all sizes.
+        return b.cmpi("ult", value, b.constant(size, value.type)), clamped(e, value, size)
+    low = b.cmpi("sge", value, b.constant(0, value.type))
+    divisor = b.constant(stride, value.type)
+    exact = b.integer(arith.RemSIOp, value, divisor)
+    low = b.andi(low, b.cmpi("eq", exact, b.constant(0, value.type)))
+    value = b.integer(arith.DivSIOp, value, divisor)
+    here = b.andi(low, b.cmpi("slt", value, b.constant(size, value.type)))
+    return here, clamped(e, value, size)
 
 
 def _are_neighbours(c: Coordinate) -> bool:
@@ -310,37 +380,14 @@ def clamped(e: Elements, value: SSAValue, size: int) -> Coordinate:
 
 @emits("concatenate")
 def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
-    """Picked by where the index falls; operands are read at clamped places, neighbours under a mask."""
     (d,) = op.dimensions
-    b = e.b
-    operands = [o for o in op.inputs if array(o).dimensions[d]]
-    start = 0
-    for operand in operands:
-        size, within = array(operand).dimensions[d], place[d].within
-        if within is not None and start <= within[0] and within[1] <= start + size:
-            return e.at(operand, [*place[:d], e.places.shifted(place[d], -start), *place[d + 1 :]])
-        start += size
-    value = lane_values(e, place[d])
-    result: Value | None = None
-    start = sum(array(o).dimensions[d] for o in operands)
-    for operand in reversed(operands):
-        size = array(operand).dimensions[d]
-        start -= size
-        if _are_neighbours(place[d]):
-            moved = e.places.shifted(place[d], -start)
-            here = _inside(e, moved, size)
-            inner = [*place[:d], _cut(moved, size), *place[d + 1 :]]
-            part = _at_some(e, operand, inner, here)
-        else:
-            local = b.subi(value, b.constant(start, value.type))
-            part = e.at(operand, [*place[:d], clamped(e, local, size), *place[d + 1 :]])
-            here = b.cmpi("slt", value, b.constant(start + size, value.type))
-        if result is None:
-            result = part
-        else:
-            result = tuple(b.select(here, x, y) for x, y in zip(part, result, strict=True))
-    assert result is not None
-    return result
+    sizes = array(op.output).dimensions
+    starts = accumulate((array(v).dimensions[d] for v in op.inputs), initial=0)
+    pieces = [
+        Piece(v, [start if at == d else 0 for at in range(len(sizes))])
+        for v, start in zip(op.inputs, starts, strict=False)
+    ]
+    return assembled(e, pieces, None, sizes, place)
 
 
 def start_index(e: Elements, value: SSAValue, most: int, place: Place = ()) -> SSAValue:
@@ -372,44 +419,55 @@ def clamped_start(b: FunctionBuilder, x: SSAValue, element: PrimitiveType, most:
     return b.integer(arith.MinSIOp, low, b.constant(most, type_))
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is added to an index along a dimension: an element of an array, clamped into [0, most]."""
+
+    dim: int
+    indices: SSAValue
+    place: Sequence[Coordinate]
+    most: int
+
+
+def looked_up(
+    e: Elements, source: SSAValue, offsets: Sequence[Coordinate], starts: Sequence[Start]
+) -> Value:
+    """An element at indices that are data."""
+    place = list(offsets)
+    for start in starts:
+        if all(c.uniform for c in start.place):
+            # One slice for all lanes, and for all of the loop along it.
+            by = start_index(e, start.indices, start.most, tuple(start.place))
+            place[start.dim] = e.places.shifted(place[start.dim], by)
+            continue
+        (x,) = e.at(start.indices, start.place)
+        lanes = clamped_start(e.b, x, array(start.indices).element_type, start.most)
+        place[start.dim] = e.places.sum(_coordinate(lanes), place[start.dim])
+    return e.at(source, place)
+
+
 @emits("dynamic-slice")
 def _dynamic_slice(e: Elements, op: DynamicSliceOp, place: Place) -> Value:
     operand, *starts = op.inputs
     sizes, taken = array(operand).dimensions, array(op.output).dimensions
-    source: list[Coordinate] = []
-    for d, start in enumerate(starts):
-        most = sizes[d] - taken[d]
-        source.append(
-            place[d] if most == 0 else e.places.shifted(place[d], start_index(e, start, most))
-        )
-    return e.at(operand, source)
+    found = [
+        Start(d, start, (), sizes[d] - taken[d])
+        for d, start in enumerate(starts)
+        if sizes[d] != taken[d]
+    ]
+    return looked_up(e, operand, place, found)
 
 
 @emits("dynamic-update-slice")
 def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -> Value:
     operand, update, *starts = op.inputs
-    b = e.b
     sizes, taken = array(operand).dimensions, array(update).dimensions
-    if 0 in taken:
-        return e.at(operand, place)
-    inside: SSAValue | None = None
-    source: list[Coordinate] = []
-    for d, start in enumerate(starts):
-        most = sizes[d] - taken[d]
-        if most == 0:
-            source.append(place[d])
-            continue
-        first = start_index(e, start, most)
-        value = lane_values(e, place[d])
-        local = b.subi(value, first if value.type == INDEX else e.splat(first))
-        low = b.cmpi("sge", local, b.constant(0, local.type))
-        here = b.andi(low, b.cmpi("slt", local, b.constant(taken[d], local.type)))
-        inside = here if inside is None else _both(e, inside, here)
-        source.append(clamped(e, local, taken[d]))
-    if inside is None:
-        return e.at(update, source)
-    pairs = zip(e.at(update, source), e.at(operand, place), strict=True)
-    return tuple(b.select(inside, x, y) for x, y in pairs)
+    offsets: list[Index] = [
+        start_index(e, start, n - m) if n != m else 0
+        for start, n, m in zip(starts, sizes, taken, strict=True)
+    ]
+    pieces = [Piece(operand, [0] * len(sizes)), Piece(update, offsets)]
+    return assembled(e, pieces, None, sizes, place)
 
 
 @emits("scatter")
@@ -453,25 +511,16 @@ def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
         if d not in op.collapsed_slice_dims and d not in op.operand_batching_dims
     ]
     window: dict[int, Coordinate] = dict(zip(windowed, (place[d] for d in offsets), strict=True))
-    element = index_shape.element_type
     source: list[Coordinate] = []
+    starts: list[Start] = []
     for d, size in enumerate(sizes):
         if d in op.operand_batching_dims:
             at = op.start_indices_batching_dims[list(op.operand_batching_dims).index(d)]
             source.append(base[at - (1 if at > vector_dim else 0)])
             continue
-        inner = window.get(d, Coordinate(0))
+        source.append(window.get(d, Coordinate(0)))
         most = size - op.slice_sizes[d]
-        if d not in op.start_index_map or most == 0:
-            source.append(inner)
-            continue
-        index_at = index_place(list(op.start_index_map).index(d))
-        if all(c.uniform for c in index_at):
-            # One slice for all lanes, and for all of the loop along it.
-            start = start_index(e, indices, most, tuple(index_at))
-            source.append(e.places.sum(Coordinate(start), inner))
-            continue
-        (x,) = e.at(indices, index_at)
-        start = clamped_start(e.b, x, element, most)
-        source.append(e.places.sum(_coordinate(start), inner))
-    return e.at(operand, source)
+        if d in op.start_index_map and most:
+            component = list(op.start_index_map).index(d)
+            starts.append(Start(d, indices, index_place(component), most))
+    return looked_up(e, operand, source, starts)

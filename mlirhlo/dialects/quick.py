@@ -373,6 +373,11 @@ def erase(op: Operation) -> None:
     op._operand_uses = ()
 
 
+def retype(value: SSAValue, type_: Attribute) -> None:
+    """Gives a value another type, where it is."""
+    value._type = type_
+
+
 def replace(old: SSAValue, new: SSAValue) -> None:
     """As `read_instead`; a `new` without a name takes that of `old`, whole, while xDSL takes `_12` off it."""
     read_instead(old, new)

@@ -222,6 +222,8 @@ _BUILTIN: Mapping[str, str] = {
     "cpu-parallelize": "mlirhlo.lowering.loops.passes:CpuParallelizePass",
     "cpu-vectorize": "mlirhlo.lowering.loops.passes:CpuVectorizePass",
     "structured-dce": "mlirhlo.lowering.structured.remove_dead:StructuredDcePass",
+    "structured-merge-dimensions": "mlirhlo.lowering.structured.merge_dimensions:StructuredMergeDimensionsPass",
+    "structured-move-words": "mlirhlo.lowering.structured.move_words:StructuredMoveWordsPass",
     "structured-merge-maps": "mlirhlo.lowering.structured.merge_maps:StructuredMergeMapsPass",
     "mosaic-kernel-expander": "mlirhlo.mosaic.kernel_expander:MosaicKernelExpanderPass",
 }

@@ -19,19 +19,16 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
-from mlirhlo.importing import LATE
+from mlirhlo.lowering.hlo_to_loops.kernels import NO_FORM
 from mlirhlo.lowering.hlo_to_loops.words import in_words
-
-with LATE:
-    from mlirhlo.lowering import loops, structured
-
+from mlirhlo.lowering.loops import optimized_loops
+from mlirhlo.lowering.structured import to_structured
 
 if TYPE_CHECKING:
     from mlirhlo.lowering.structured.conversion import Computations
 
 FROM_STRUCTURED = (RngBitGeneratorOp, ScanOp, ScatterOp, SelectAndScatterOp, SortOp, TopkOp)
-"""Instructions, besides `reduce-window` where it is a scan; all others become loops by `hlo_to_loops`."""
-_NO_FORM = frozenset({"HLO0432", "HLO0790", "HLO0791"})
+"""Instructions, besides `reduce-window` where it is a scan; those of elements are, as they come to `computed`."""
 
 
 def kernel_from_structured(name: str, op: Instruction, computations: Computations) -> FuncOp | None:
@@ -46,16 +43,11 @@ def kernel_from_structured(name: str, op: Instruction, computations: Computation
             root = root.inputs[0].owner
     if not isinstance(root, FROM_STRUCTURED) and not _is_scan(root):
         return None
-    # Most programs need none of this.
-
     op, computations = in_words(op, computations)
     try:
-        kernel = structured.to_structured(op, computations, name)
-        structured.optimize_kernel(kernel)
-        loops.schedule_loops(kernel)
-        return loops.to_loops(kernel)
+        return optimized_loops(to_structured(op, computations, name))
     except HloError as problem:
-        if problem.code not in _NO_FORM:
+        if problem.code not in NO_FORM:
             raise
         return None
 

@@ -3,21 +3,20 @@ read next, but the numbers of the lines do."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
 
-from mlirhlo.dialects.hlo.ops import GatherOp
-from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape
+from mlirhlo.dialects.structured import GatherOp, MapOp, identity_map
 from mlirhlo.lowering.hlo_to_loops.cuts import Region
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.elements import physical_order
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
-from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
 _AHEAD_BYTES = 8 << 10
@@ -85,21 +84,21 @@ def _gathers(frame: Frame, outputs: Sequence[SSAValue]) -> list[GatherOp]:
         if value in seen:
             continue
         seen.add(value)
-        op = cast(Instruction, value.owner)
+        op = value.owner
         if isinstance(op, GatherOp):
-            if _takes_far_lines(op, frame, frame.operands):
+            if _takes_far_lines(op, frame):
                 found[op] = None
-        elif op.opcode.elementwise:
-            stack += [v for v in op.inputs if sizes_of(v) == sizes_of(value)]
+        elif isinstance(op, MapOp):
+            own = identity_map(len(op.space))
+            stack += [v for v, m in zip(op.inputs, op.index_maps, strict=True) if m == own]
     return list(found)
 
 
-def _takes_far_lines(op: GatherOp, frame: Frame, operands: Collection[SSAValue]) -> bool:
+def _takes_far_lines(op: GatherOp, frame: Frame) -> bool:
     """Whether the last dimension is one of what is taken, side by side in memory, and the one before is not."""
-    if op.operand not in operands or not frame.is_far(op.operand):
+    if op.source not in frame.operands or not frame.is_far(op.source):
         return False
-    last, offsets = len(sizes_of(op.output)) - 1, op.offset_dims
-    aside = {*op.collapsed_slice_dims, *op.operand_batching_dims}
-    shape = arrays_in(op.operand)[0]
-    taken = [d for d in range(len(shape.dimensions)) if d not in aside]
-    return last in offsets and last - 1 not in offsets and taken[-1] == physical_order(shape)[-1]
+    last = len(op.space) - 1
+    used = {d for map_ in op.index_maps for d in map_.used_dims()}
+    ends_in_line = op.offset_map.results[-1] == AffineExpr.dimension(last)
+    return ends_in_line and last not in used and last - 1 in used

@@ -16,13 +16,15 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
 
-from mlirhlo.dialects.hlo.ops import GatherOp
+from mlirhlo.dialects.structured import GatherOp, sizes_of
 from mlirhlo.lowering.builder import INDEX, Index, vector_of
 from mlirhlo.lowering.hlo_to_loops.array_kernel import flat
 from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import array, element_loops
+from mlirhlo.lowering.hlo_to_loops.maps import mapped
 from mlirhlo.lowering.hlo_to_loops.movement import clamped_start
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 
@@ -36,31 +38,32 @@ _INDEX_LANES = 16
 def column_gather(outputs: Sequence[SSAValue], operands: Sequence[SSAValue]) -> GatherOp | None:
     """The only result, where it is such a gather of an array in memory."""
     op = outputs[0].owner
-    if len(outputs) > 1 or not isinstance(op, GatherOp) or op.operand not in operands:
+    is_gather = isinstance(op, GatherOp) and op.source in operands and op.indexed
+    if len(outputs) > 1 or not isinstance(op, GatherOp) or not is_gather:
         return None
-    source, result = array(op.operand), array(op.output)
-    *lines, size = source.dimensions
-    last = source.rank - 1
+    *lines, size = sizes_of(op.source)
+    last = len(lines)
+    own = [AffineExpr.dimension(d) for d in range(last)]
     is_along_last = (
-        tuple(op.collapsed_slice_dims) == tuple(op.start_index_map) == (last,)
-        and tuple(op.offset_dims) == tuple(range(last))
-        and tuple(op.slice_sizes) == (*lines, 1)
-        and not op.operand_batching_dims
-        and result.rank == source.rank
+        op.indexed == (last,)
+        and op.offset_map.results == (*own, AffineExpr.constant(0))
+        and sizes_of(op.output)[:-1] == tuple(lines)
+        and set(op.index_maps[0].used_dims()) <= {last}
     )
-    is_worth_it = prod(lines) >= 2 * _LINES and result.dimensions[-1] >= _LANES and size < 1 << 31
-    return op if is_along_last and is_worth_it and not source.element_type.is_complex else None
+    is_worth_it = prod(lines) >= 2 * _LINES and op.space[-1] >= _LANES and size < 1 << 31
+    is_complex = array(op.source).element_type.is_complex
+    return op if is_along_last and is_worth_it and not is_complex else None
 
 
 def column_gather_kernel(frame: Frame, op: GatherOp) -> FuncOp:
     """The kernel of such a gather."""
     b = frame.b
-    *lines, size = array(op.operand).dimensions
-    count, rows = array(op.output).dimensions[-1], prod(lines)
+    *lines, size = sizes_of(op.source)
+    count, rows = op.space[-1], prod(lines)
     workspace = b.workspace(4 * count)
     starts = b.emit(memref.ViewOp, [workspace, b.index(0)], MemRefType(i32, [count]))
     _clamp(frame, op, starts)
-    source, target = flat(b, frame.buffers[op.operand]), flat(b, frame.targets[0])
+    source, target = flat(b, frame.buffers[op.source]), flat(b, frame.targets[0])
     lanes = {1: 1, 2: 8}.get(frame.byte_size(op.output), _LANES)
     with b.parallel(-(-rows // _LINES), work=frame.work) as number:
         # The last lines begin where as many are left: some are copied twice.
@@ -96,18 +99,17 @@ def column_gather_kernel(frame: Frame, op: GatherOp) -> FuncOp:
 
 def _clamp(frame: Frame, op: GatherOp, starts: SSAValue) -> None:
     """Start indices, none outside."""
-    b, indices = frame.b, array(op.start_indices)
-    most = array(op.operand).dimensions[-1] - 1
+    b, (indices,), (most,) = frame.b, op.indices, op.largest
+    (map_,), lines = op.index_maps, [Coordinate(0)] * (len(op.space) - 1)
 
     def body(place: Sequence[Coordinate], lanes: int, mask: SSAValue | None) -> None:
-        at = list(place)
-        if op.index_vector_dim < indices.rank:
-            at.insert(op.index_vector_dim, Coordinate(0, within=(0, 1)))
-        (x,) = Elements(Places(b, lanes, mask), frame.buffers).at(op.start_indices, at)
-        start = b.cast_index(clamped_start(b, x, indices.element_type, most), i32)
+        places = Places(b, lanes, mask)
+        at = mapped(places, map_, [*lines, *place])
+        (x,) = Elements(places, frame.buffers).at(indices, at)
+        start = b.cast_index(clamped_start(b, x, array(indices).element_type, most), i32)
         if lanes:
             b.vector_store(start, starts, [place[0].base], mask)
         else:
             b.store(start, starts, [place[0].base])
 
-    element_loops(b, [array(op.output).dimensions[-1]], _INDEX_LANES, 0, body)
+    element_loops(b, [op.space[-1]], _INDEX_LANES, 0, body)

@@ -8,11 +8,11 @@ elements in `movement`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import i1
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.ops import ComputationOp, TupleOp
@@ -29,6 +29,8 @@ _MAX_DEPTH = 100
 """Functions in each other that are inlined, as many as the interpreter runs."""
 _DEEP = 32
 """Elements emitted for each other's sake, before operands are emitted first."""
+
+_ANYWHERE = Coordinate(0)
 
 Place: TypeAlias = "tuple[Coordinate, ...]"
 Emitter: TypeAlias = "Callable[[Elements, Any, Place], Value]"
@@ -69,11 +71,27 @@ def emitters_of_parts() -> Mapping[str, PartsEmitter]:
     return _PARTS_EMITTERS
 
 
+StructuredEmitter: TypeAlias = "Callable[[Elements, Any, int, Place], Value]"
+
+_STRUCTURED_EMITTERS: dict[type[Any], StructuredEmitter] = {}
+
+
+def emits_structured(cls: type[Any]) -> Callable[[StructuredEmitter], StructuredEmitter]:
+    """Decorator: the function emits elements of the result of that number of structured ops of a class; under
+    `Block`, of an argument of a body, for the op that has it."""
+
+    def register(function: StructuredEmitter) -> StructuredEmitter:
+        _STRUCTURED_EMITTERS[cls] = function
+        return function
+
+    return register
+
+
 def emitters() -> Mapping[str, Emitter]:
     """All of them, by opcode."""
-    from mlirhlo.lowering.hlo_to_loops import elementwise, folds, movement
+    from mlirhlo.lowering.hlo_to_loops import elementwise, folds, maps, movement
 
-    del elementwise, folds, movement
+    del elementwise, folds, maps, movement
     return _EMITTERS
 
 
@@ -116,13 +134,15 @@ class Elements:
         self._parts: dict[tuple[SSAValue, Place], Sequence[Value]] = {}
         self._once: dict[tuple[Hashable, Place], SSAValue] = {}
         self._steady: dict[SSAValue, Sequence[SSAValue]] = {}
+        self.dependences: dict[SSAValue, Container[int]] = {}
+        """Of values in bodies of maps that do not depend on all dimensions: those that they depend on."""
         self._emitters = emitters()
         self.divides = False
         """Whether dividing takes more time than memory does: loops over what is in the first cache."""
 
     def at(self, value: SSAValue, place: Sequence[Coordinate]) -> Value:
         """The element of `value` at `place`. Raises `HloError` HLO0432 for an opcode without one."""
-        at = tuple(place)
+        at = self._own_place(value, tuple(place))
         found = self._find(value, at)
         if found is None and (outer := self._stays(at)) is not None:
             # What is the same in every round is computed in front of the loop.
@@ -134,19 +154,33 @@ class Elements:
             if buffer is not None:
                 found = self.places.load(buffer, cast(ArrayShape, shape_of(value.type)), at)
             else:
-                op = cast(Instruction, value.owner)
-                emitter = self._emitters.get(op.opcode.name)
-                if emitter is None:
-                    raise error(
-                        "HLO0432", f"`{op.opcode.name}` has no lowering to a loop over elements"
-                    )
                 self.b.nesting += 1
-                if not self.b.nesting % _DEEP:
-                    self._emit_operands(op, at)
-                found = emitter(self, op, at)
+                found = self._emitted(value, at)
                 self.b.nesting -= 1
             self._known.setdefault(value, {})[at] = found
         return found
+
+    def _own_place(self, value: SSAValue, place: Place) -> Place:
+        """The place of a value in a body, without the dimensions that it does not depend on."""
+        dims = self.dependences.get(value) if self.dependences else None
+        if dims is None:
+            return place
+        return tuple([c if d in dims else _ANYWHERE for d, c in enumerate(place)])
+
+    def _emitted(self, value: SSAValue, place: Place) -> Value:
+        op = value.owner
+        if not isinstance(op, Instruction):
+            at = cast("OpResult | BlockArgument", value).index
+            structured = _STRUCTURED_EMITTERS.get(type(op))
+            if structured is None:
+                raise error("HLO0432", f"`{cast(Operation, op).name}` has no lowering to a loop")
+            return structured(self, op, at, place)
+        emitter = self._emitters.get(op.opcode.name)
+        if emitter is None:
+            raise error("HLO0432", f"`{op.opcode.name}` has no lowering to a loop over elements")
+        if not self.b.nesting % _DEEP:
+            self._emit_operands(op, place)
+        return emitter(self, op, place)
 
     def _emit_operands(self, root: Instruction, place: Place) -> None:
         """Emits what an instruction is computed from at its own place, through element-wise instructions:
@@ -156,11 +190,14 @@ class Elements:
             op = stack[-1]
             sizes = sizes_of(op.output)
             missing = [
-                cast(Instruction, v.owner)
+                v.owner
                 for v in op.inputs
-                if v not in self.buffers and sizes_of(v) == sizes and self._find(v, place) is None
+                if v not in self.buffers
+                and isinstance(v.owner, Instruction)
+                and v.owner.opcode.elementwise
+                and sizes_of(v) == sizes
+                and self._find(v, self._own_place(v, place)) is None
             ]
-            missing = [operand for operand in missing if operand.opcode.elementwise]
             if op.opcode.elementwise and missing:
                 stack += reversed(missing)
                 continue
@@ -306,7 +343,7 @@ class Elements:
         way. Every loop has one, so that what does not change in it is known."""
         inner = Elements(places or self.places, self.buffers)
         inner._outer, inner._depth = self, self._depth
-        inner.divides = self.divides
+        inner.divides, inner.dependences = self.divides, self.dependences
         return inner
 
     def inline(self, computation: ComputationOp, arguments: Sequence[Value]) -> tuple[Value, ...]:

@@ -353,11 +353,16 @@ def _integer_word(direction: str, signed: bool) -> str:
     return ("s" if signed else "u") + direction.lower()
 
 
+def _beside(op: Instruction, operand: SSAValue, place: Place) -> Place:
+    """The place of an operand that may be a scalar among arrays."""
+    is_scalar = not cast(ArrayShape, shape_of(operand.type)).dimensions
+    return () if is_scalar and cast(ArrayShape, op.shape).dimensions else place
+
+
 @emits("select")
 def _select(e: Elements, op: Instruction, place: Place) -> Value:
     predicate, on_true, on_false = op.inputs
-    scalar = not cast(ArrayShape, shape_of(predicate.type)).dimensions
-    (mask,) = e.at(predicate, () if scalar else place)
+    (mask,) = e.at(predicate, _beside(op, predicate, place))
     pairs = zip(e.at(on_true, place), e.at(on_false, place), strict=True)
     return tuple(e.b.select(mask, x, y) for x, y in pairs)
 
@@ -366,10 +371,7 @@ def _select(e: Elements, op: Instruction, place: Place) -> Value:
 def _clamp(e: Elements, op: Instruction, place: Place) -> Value:
     b = e.b
     element = element_type(op.inputs[1])
-    low, x, high = (
-        e.at(o, place if cast(ArrayShape, shape_of(o.type)).dimensions else ())[0]
-        for o in op.inputs
-    )
+    low, x, high = (e.at(o, _beside(op, o, place))[0] for o in op.inputs)
     if element.is_float:
         low, x, high = (widened(b, v, element) for v in (low, x, high))
         return (narrowed(b, minimum(b, maximum(b, x, low), high), element),)

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
+from mlirhlo.dialects.hlo.ops.control_flow import ConstantOp
 from mlirhlo.dialects.hlo.table import Opcode
 from mlirhlo.dialects.interned import UNIT
+from mlirhlo.dialects.structured import MapOp
+from mlirhlo.dialects.structured.bodies import dependences
 from mlirhlo.lowering.builder import FunctionBuilder, Index
 from mlirhlo.lowering.builder.types import NOALIAS
 from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, to_memory
@@ -44,8 +47,13 @@ class Frame:
     """A kernel under construction: `name(operands…, outputs…)`."""
 
     def __init__(
-        self, name: str, outputs: Sequence[SSAValue], operands: Sequence[SSAValue]
+        self,
+        name: str,
+        outputs: Sequence[SSAValue],
+        operands: Sequence[SSAValue],
+        lanes: int | None = None,
     ) -> None:
+        """`lanes`: elements of a vector; as many as a register has of the widest type where None."""
         self.outputs, self.operands = outputs, operands
         shapes = [arrays_in(v)[0] for v in (*operands, *outputs)]
         self.b = FunctionBuilder(
@@ -56,7 +64,7 @@ class Frame:
         arguments = self.b.arguments
         self.buffers: dict[SSAValue, SSAValue] = dict(zip(operands, arguments, strict=False))
         self.targets: Sequence[SSAValue] = arguments[len(operands) :]
-        self.lanes = vector_lanes(values_between(outputs, operands))
+        self.lanes = vector_lanes(values_between(outputs, operands)) if lanes is None else lanes
         self.work = estimated_ns(outputs, self.buffers)
         """Estimated nanoseconds on one core."""
         self._waiting: dict[SSAValue, list[_Stored]] | None = None
@@ -174,7 +182,8 @@ def values_between(outputs: Iterable[SSAValue], operands: Iterable[SSAValue]) ->
             continue
         seen[value] = None
         if value not in ends:
-            stack += cast(Instruction, value.owner).inputs
+            op = cast(Operation, value.owner)
+            stack += op.inputs if isinstance(op, Instruction) else op.operands
     return list(seen)
 
 
@@ -183,11 +192,25 @@ def vector_lanes(values: Iterable[SSAValue]) -> int:
     widest = 8
     for value in values:
         op = value.owner
-        moves = isinstance(op, Instruction) and _moves(op.opcode)
+        moves = not isinstance(op, Instruction) or _moves(op.opcode)
         for shape in arrays_in(value):
             if shape.dimensions and (bits := _bits(shape.element_type, moves=moves)) > widest:
                 widest = bits
+        if isinstance(op, MapOp):
+            widest = _widest_in_body(op, widest)
     return _VECTOR_BITS // widest
+
+
+def _widest_in_body(op: MapOp, widest: int) -> int:
+    """Bits of the widest number that a body computes for elements, where that is wider."""
+    for inner in op.body.block.ops:
+        if not isinstance(inner, Instruction) or isinstance(inner, ConstantOp):
+            continue
+        shape = arrays_in(inner.output)[0]
+        bits = _bits(shape.element_type, moves=_moves(inner.opcode))
+        if bits > widest and dependences(op).get(inner.output) != frozenset():
+            widest = bits
+    return widest
 
 
 def _moves(row: Opcode) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from mlirhlo.diagnostics import error
+from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     ConstantOp,
@@ -23,15 +23,14 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
-from mlirhlo.dialects.hlo.table import ANNOTATIONS
+from mlirhlo.dialects.hlo.table import ANNOTATIONS, opcodes
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.lowering.builder import FunctionBuilder
 from mlirhlo.lowering.hlo_to_loops.canonical import canonical
-from mlirhlo.lowering.hlo_to_loops.column_gathers import column_gather, column_gather_kernel
 from mlirhlo.lowering.hlo_to_loops.columns import column_kernel
 from mlirhlo.lowering.hlo_to_loops.elements import buffer_type
 from mlirhlo.lowering.hlo_to_loops.fold_plan import Declined, fold_plan
-from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame
+from mlirhlo.lowering.hlo_to_loops.kernel_frame import Frame, values_between
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, loop_kernel
 from mlirhlo.lowering.hlo_to_loops.narrow_pointwise import is_narrow, narrow_kernel
 from mlirhlo.lowering.hlo_to_loops.pointwise import pointwise_kernel
@@ -39,6 +38,8 @@ from mlirhlo.lowering.hlo_to_loops.rows import are_narrow_columns, row_kernel
 from mlirhlo.lowering.hlo_to_loops.short_rows import are_short_rows, short_row_kernel
 from mlirhlo.lowering.hlo_to_loops.transposes import transpose_kernel, turned_reads
 from mlirhlo.lowering.hlo_to_loops.words import in_words
+from mlirhlo.lowering.loops import optimized_loops
+from mlirhlo.lowering.structured import structured_between
 from mlirhlo.rewrites.legalize.custom_call_expander import is_overwritten
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
@@ -97,8 +98,28 @@ def build_kernel(name: str, op: Instruction, computations: Computations) -> Func
     return computed(name, outputs, operands)
 
 
+_ELEMENTWISE = opcodes(
+    lambda row: (
+        row.elementwise or ((row.moves or row.free) and not row.collective) or row.name == "iota"
+    )
+)
+"""Instructions whose results' elements are each computed on their own."""
+NO_FORM = frozenset({"HLO0432", "HLO0790", "HLO0791"})
+"""Why a kernel has no structured form, or one that becomes no loops."""
+
+
 def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue]) -> FuncOp:
-    """The function `name` that computes arrays from arrays, by the best loops there are for it."""
+    """The function `name` that computes arrays from arrays, by the best loops there are for it: elements by way of
+    the stages `structured` and `scheduled`."""
+    ends = set(operands)
+    values = values_between([o.value for o in outputs], operands)
+    if all(v in ends or cast(Instruction, v.owner).opcode.name in _ELEMENTWISE for v in values):
+        try:
+            kernel = structured_between(name, [(o.value, o.part) for o in outputs], operands)
+            return optimized_loops(kernel)
+        except HloError as problem:
+            if problem.code not in NO_FORM:
+                raise
     found = canonical([(o.value, o.part) for o in outputs], operands)
     if found is None:
         return loop_kernel(name, outputs, operands)
@@ -116,9 +137,7 @@ def computed(name: str, outputs: Sequence[Output], operands: Sequence[SSAValue])
     if across is not None:
         return transpose_kernel(Frame(name, found.outputs, found.operands), *across)
     frame = Frame(name, found.outputs, found.operands)
-    if (gather := column_gather(found.outputs, found.operands)) is not None:
-        return column_gather_kernel(frame, gather)
-    return (narrow_kernel if is_narrow(frame) else pointwise_kernel)(frame)
+    return (narrow_kernel if is_narrow(frame.outputs, frame.lanes) else pointwise_kernel)(frame)
 
 
 def outputs_of(value: SSAValue) -> list[Output]:

@@ -52,43 +52,43 @@ def array(value: SSAValue) -> ArrayShape:
 
 
 @emits("get-tuple-element")
-def _get_tuple_element(e: Elements, op: GetTupleElementOp, place: Place) -> Value:
+def _get_tuple_element(e: Elements, op: GetTupleElementOp, position: Place) -> Value:
     owner = cast(Instruction, op.operand.owner)
     if isinstance(owner, TupleOp):
-        return e.at(owner.inputs[op.index], place)
-    return e.parts(op.operand, place)[op.index]
+        return e.at(owner.inputs[op.index], position)
+    return e.parts(op.operand, position)[op.index]
 
 
 @emits("broadcast")
-def _broadcast(e: Elements, op: BroadcastOp, place: Place) -> Value:
+def _broadcast(e: Elements, op: BroadcastOp, position: Place) -> Value:
     operand = array(op.operand)
     return e.at(
         op.operand,
         [
-            place[d] if size != 1 else Coordinate(0)
+            position[d] if size != 1 else Coordinate(0)
             for d, size in zip(op.dimensions, operand.dimensions, strict=True)
         ],
     )
 
 
 @emits("transpose")
-def _transpose(e: Elements, op: TransposeOp, place: Place) -> Value:
-    result: list[Coordinate] = [Coordinate(0)] * len(place)
+def _transpose(e: Elements, op: TransposeOp, position: Place) -> Value:
+    result: list[Coordinate] = [Coordinate(0)] * len(position)
     for at, d in enumerate(op.dimensions):
-        result[d] = place[at]
+        result[d] = position[at]
     return e.at(op.operand, result)
 
 
 @emits("reshape")
-def _reshape(e: Elements, op: ReshapeOp, place: Place) -> Value:
+def _reshape(e: Elements, op: ReshapeOp, position: Place) -> Value:
     before, after = array(op.operand).dimensions, array(op.output).dimensions
-    return e.at(op.operand, _reshaped(e, place, after, before))
+    return e.at(op.operand, _reshaped(e, position, after, before))
 
 
 def _reshaped(
-    e: Elements, place: Place, sizes: tuple[int, ...], to: tuple[int, ...]
+    e: Elements, position: Place, sizes: tuple[int, ...], to: tuple[int, ...]
 ) -> list[Coordinate]:
-    """The place with the same row-major index in another shape of as many elements.
+    """The position with the same row-major index in another shape of as many elements.
 
     Groups of dimensions with equal products are kept apart, so that what does not mix stays simple.
     """
@@ -96,7 +96,7 @@ def _reshaped(
     i = j = 0
     while i < len(sizes) or j < len(to):
         if i < len(sizes) and j < len(to) and sizes[i] == to[j]:
-            result.append(place[i])
+            result.append(position[i])
             i, j = i + 1, j + 1
             continue
         first, second = i, j
@@ -110,13 +110,13 @@ def _reshaped(
                 left, i = left * sizes[i], i + 1
             else:
                 right, j = right * to[j], j + 1
-        index = e.places.linear(place[first:i], sizes[first:i])
+        index = e.places.linear(position[first:i], sizes[first:i])
         result += e.places.unlinear(index, to[second:j])
     return result
 
 
 @emits("bitcast")
-def _bitcast(e: Elements, op: BitcastOp, place: Place) -> Value:
+def _bitcast(e: Elements, op: BitcastOp, position: Place) -> Value:
     """The same bytes: physical places agree."""
     before, after = array(op.operand), array(op.output)
     source, target = before.element_type, after.element_type
@@ -124,7 +124,7 @@ def _bitcast(e: Elements, op: BitcastOp, place: Place) -> Value:
         raise error("HLO0432", f"a bitcast of {source} to {target} has no lowering to a loop")
     if source is not target and bits_in_memory(source) != bits_in_memory(target):
         raise error("HLO0432", f"a bitcast of {source} to {target} has no lowering to a loop")
-    ordered = tuple(place[d] for d in physical_order(after))
+    ordered = tuple(position[d] for d in physical_order(after))
     physical = _reshaped(e, ordered, physical_dimensions(after), physical_dimensions(before))
     result: list[Coordinate] = [Coordinate(0)] * before.rank
     for at, d in enumerate(physical_order(before)):
@@ -134,32 +134,35 @@ def _bitcast(e: Elements, op: BitcastOp, place: Place) -> Value:
 
 
 @emits("slice")
-def _slice(e: Elements, op: SliceOp, place: Place) -> Value:
+def _slice(e: Elements, op: SliceOp, position: Place) -> Value:
     places, slices = e.places, op.slices
     assert slices is not None
     return e.at(
         op.operand,
         [
             places.shifted(places.scaled(c, s.stride), s.start)
-            for c, s in zip(place, slices.dimensions, strict=True)
+            for c, s in zip(position, slices.dimensions, strict=True)
         ],
     )
 
 
 @emits("reverse")
-def _reverse(e: Elements, op: ReverseOp, place: Place) -> Value:
+def _reverse(e: Elements, op: ReverseOp, position: Place) -> Value:
     sizes = array(op.operand).dimensions
     turned = set(op.dimensions)
     return e.at(
         op.operand,
-        [e.places.reversed(c, sizes[d]) if d in turned else c for d, c in enumerate(place)],
+        [e.places.reversed(c, sizes[d]) if d in turned else c for d, c in enumerate(position)],
     )
 
 
 @emits("iota")
-def _iota(e: Elements, op: IotaOp, place: Place) -> Value:
-    element = array(op.output).element_type
-    c = place[op.iota_dimension]
+def _iota(e: Elements, op: IotaOp, position: Place) -> Value:
+    return index_element(e, position[op.iota_dimension], array(op.output).element_type)
+
+
+def index_element(e: Elements, c: Coordinate, element: PrimitiveType) -> Value:
+    """An index as a number of a type."""
     b = e.b
     if not e.lanes:
         bits = b.cast_index(b.index(c.base), register_type(S64))
@@ -183,9 +186,9 @@ def _iota_lanes(e: Elements, c: Coordinate, element: PrimitiveType) -> Value:
 
 
 @emits("constant")
-def _constant(e: Elements, op: ConstantOp, place: Place) -> Value:
+def _constant(e: Elements, op: ConstantOp, position: Place) -> Value:
     """Splats and scalars; other constants stand in buffers."""
-    del place
+    del position
     shape = array(op.output)
     literal = op.literal
     assert literal is not None
@@ -208,13 +211,13 @@ def splat_constant(e: Elements, number: Any, element: PrimitiveType) -> Value:
 
 
 @emits("pad")
-def _pad(e: Elements, op: PadOp, place: Place) -> Value:
+def _pad(e: Elements, op: PadOp, position: Place) -> Value:
     padding = op.padding
     assert padding is not None
     offsets = [edge.low for edge in padding.dimensions]
     strides = [edge.interior + 1 for edge in padding.dimensions]
     piece = Piece(op.operand, offsets, strides)
-    return assembled(e, [piece], op.padding_value, array(op.output).dimensions, place)
+    return assembled(e, [piece], op.padding_value, array(op.output).dimensions, position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +235,7 @@ class _Cover:
     """What an element, or a vector of them, takes from a piece."""
 
     value: SSAValue
-    place: list[Coordinate]
+    position: list[Coordinate]
     """Clamped, but along neighbours: of those the ones in `lanes` are read."""
     lanes: SSAValue | None = None
     inside: SSAValue | None = None
@@ -249,13 +252,13 @@ def assembled(
     pieces: Sequence[Piece],
     fill: SSAValue | None,
     sizes: Sequence[int],
-    place: Sequence[Coordinate],
+    position: Sequence[Coordinate],
 ) -> Value:
     """An element of an array of these sizes that is put together from pieces: the last one that covers it, `fill`
     where none does. Of neighbours the lanes that are inside of a piece are read."""
     covers: list[_Cover] = []
     for piece in reversed(pieces):
-        cover = _cover(e, piece, sizes, place)
+        cover = _cover(e, piece, sizes, position)
         if cover is not None:
             covers.append(cover)
             if cover.is_whole:
@@ -264,7 +267,7 @@ def assembled(
     if fill is not None and not (covers and covers[-1].is_whole):
         value = e.at(fill, ())
     for cover in reversed(covers):
-        part = _at_some(e, cover.value, cover.place, cover.lanes)
+        part = _at_some(e, cover.value, cover.position, cover.lanes)
         inside = cover.lanes
         if cover.inside is not None:
             inside = cover.inside if inside is None else _both(e, cover.inside, inside)
@@ -277,7 +280,7 @@ def assembled(
 
 
 def _cover(
-    e: Elements, piece: Piece, sizes: Sequence[int], place: Sequence[Coordinate]
+    e: Elements, piece: Piece, sizes: Sequence[int], position: Sequence[Coordinate]
 ) -> _Cover | None:
     """What a piece has of an element; None for nothing."""
     b, places, own = e.b, e.places, array(piece.value).dimensions
@@ -286,26 +289,26 @@ def _cover(
     cover = _Cover(piece.value, [])
     strides = piece.strides or [1] * len(own)
     for c, offset, stride, size, whole in zip(
-        place, piece.offsets, strides, own, sizes, strict=True
+        position, piece.offsets, strides, own, sizes, strict=True
     ):
         if offset == 0 and stride == 1 and size == whole:
-            cover.place.append(c)
+            cover.position.append(c)
             continue
         moved = c if offset == 0 else places.shifted(c, b.sub(0, offset))
         if moved.within is not None and stride == 1:
             if moved.within[0] >= 0 and moved.within[1] <= size:
-                cover.place.append(moved)
+                cover.position.append(moved)
                 continue
             if moved.within[1] <= 0 or moved.within[0] >= size:
                 return None
         if stride == 1 and _are_neighbours(moved):
             here = _inside(e, moved, size)
             cover.lanes = here if cover.lanes is None else b.andi(cover.lanes, here)
-            cover.place.append(_cut(moved, size))
+            cover.position.append(_cut(moved, size))
             continue
         here, source = _tested(e, lane_values(e, moved), stride, size)
         cover.inside = here if cover.inside is None else _both(e, cover.inside, here)
-        cover.place.append(source)
+        cover.position.append(source)
     return cover
 
 
@@ -346,13 +349,15 @@ def _cut(c: Coordinate, size: int) -> Coordinate:
     return replace(c, within=(max(low, 0), min(high, size)))
 
 
-def _at_some(e: Elements, value: SSAValue, place: list[Coordinate], mask: SSAValue | None) -> Value:
+def _at_some(
+    e: Elements, value: SSAValue, position: list[Coordinate], mask: SSAValue | None
+) -> Value:
     """An element in the lanes of a mask alone: elsewhere it is any number, and nothing is read."""
     if mask is None:
-        return e.at(value, place)
+        return e.at(value, position)
     if e.places.mask is not None:
         mask = e.b.andi(e.places.mask, mask)
-    return e.scope(Places(e.b, e.lanes, mask)).at(value, place)
+    return e.scope(Places(e.b, e.lanes, mask)).at(value, position)
 
 
 def lane_values(e: Elements, c: Coordinate) -> SSAValue:
@@ -379,7 +384,7 @@ def clamped(e: Elements, value: SSAValue, size: int) -> Coordinate:
 
 
 @emits("concatenate")
-def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
+def _concatenate(e: Elements, op: ConcatenateOp, position: Place) -> Value:
     (d,) = op.dimensions
     sizes = array(op.output).dimensions
     starts = accumulate((array(v).dimensions[d] for v in op.inputs), initial=0)
@@ -387,19 +392,19 @@ def _concatenate(e: Elements, op: ConcatenateOp, place: Place) -> Value:
         Piece(v, [start if at == d else 0 for at in range(len(sizes))])
         for v, start in zip(op.inputs, starts, strict=False)
     ]
-    return assembled(e, pieces, None, sizes, place)
+    return assembled(e, pieces, None, sizes, position)
 
 
-def start_index(e: Elements, value: SSAValue, most: int, place: Place = ()) -> SSAValue:
-    """A start index, at a place that is the same for all lanes, clamped into [0, most]."""
+def start_index(e: Elements, value: SSAValue, most: int, position: Place = ()) -> SSAValue:
+    """A start index, at a position that is the same for all lanes, clamped into [0, most]."""
     element = array(value).element_type
 
     def make(inner: Elements) -> SSAValue:
         b = inner.b
-        (x,) = Elements(type(e.places)(b, 0), e.buffers).at(value, place)
+        (x,) = Elements(type(e.places)(b, 0), e.buffers).at(value, position)
         return clamped_start(b, x, element, most)
 
-    return e.once((value, most), place, make)
+    return e.once((value, most), position, make)
 
 
 def clamped_start(b: FunctionBuilder, x: SSAValue, element: PrimitiveType, most: int) -> SSAValue:
@@ -425,7 +430,7 @@ class Start:
 
     dim: int
     indices: SSAValue
-    place: Sequence[Coordinate]
+    position: Sequence[Coordinate]
     most: int
 
 
@@ -433,21 +438,21 @@ def looked_up(
     e: Elements, source: SSAValue, offsets: Sequence[Coordinate], starts: Sequence[Start]
 ) -> Value:
     """An element at indices that are data."""
-    place = list(offsets)
+    position = list(offsets)
     for start in starts:
-        if all(c.uniform for c in start.place):
+        if all(c.uniform for c in start.position):
             # One slice for all lanes, and for all of the loop along it.
-            by = start_index(e, start.indices, start.most, tuple(start.place))
-            place[start.dim] = e.places.shifted(place[start.dim], by)
+            by = start_index(e, start.indices, start.most, tuple(start.position))
+            position[start.dim] = e.places.shifted(position[start.dim], by)
             continue
-        (x,) = e.at(start.indices, start.place)
+        (x,) = e.at(start.indices, start.position)
         lanes = clamped_start(e.b, x, array(start.indices).element_type, start.most)
-        place[start.dim] = e.places.sum(_coordinate(lanes), place[start.dim])
-    return e.at(source, place)
+        position[start.dim] = e.places.sum(_coordinate(lanes), position[start.dim])
+    return e.at(source, position)
 
 
 @emits("dynamic-slice")
-def _dynamic_slice(e: Elements, op: DynamicSliceOp, place: Place) -> Value:
+def _dynamic_slice(e: Elements, op: DynamicSliceOp, position: Place) -> Value:
     operand, *starts = op.inputs
     sizes, taken = array(operand).dimensions, array(op.output).dimensions
     found = [
@@ -455,11 +460,11 @@ def _dynamic_slice(e: Elements, op: DynamicSliceOp, place: Place) -> Value:
         for d, start in enumerate(starts)
         if sizes[d] != taken[d]
     ]
-    return looked_up(e, operand, place, found)
+    return looked_up(e, operand, position, found)
 
 
 @emits("dynamic-update-slice")
-def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -> Value:
+def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, position: Place) -> Value:
     operand, update, *starts = op.inputs
     sizes, taken = array(operand).dimensions, array(update).dimensions
     offsets: list[Index] = [
@@ -467,16 +472,16 @@ def _dynamic_update_slice(e: Elements, op: DynamicUpdateSliceOp, place: Place) -
         for start, n, m in zip(starts, sizes, taken, strict=True)
     ]
     pieces = [Piece(operand, [0] * len(sizes)), Piece(update, offsets)]
-    return assembled(e, pieces, None, sizes, place)
+    return assembled(e, pieces, None, sizes, position)
 
 
 @emits("scatter")
-def _scatter(e: Elements, op: ScatterOp, place: Place) -> Value:
-    return _scattered(e, op, place)[0]
+def _scatter(e: Elements, op: ScatterOp, position: Place) -> Value:
+    return _scattered(e, op, position)[0]
 
 
 @emits_parts("scatter")
-def _scattered(e: Elements, op: ScatterOp, place: Place) -> Sequence[Value]:
+def _scattered(e: Elements, op: ScatterOp, position: Place) -> Sequence[Value]:
     """The operands: there is nothing to scatter, or windows are larger than they are."""
     count = len(op.inputs) // 2
     sizes, updates = array(op.inputs[0]).dimensions, array(op.inputs[count + 1]).dimensions
@@ -485,19 +490,19 @@ def _scattered(e: Elements, op: ScatterOp, place: Place) -> Sequence[Value]:
     widths = [updates[d] for d in op.update_window_dims]
     if 0 not in updates and all(m <= n for m, n in zip(widths, kept, strict=True)):
         raise error("HLO0432", "`scatter` has no lowering to a loop over elements")
-    return [e.at(v, place) for v in op.inputs[:count]]
+    return [e.at(v, position) for v in op.inputs[:count]]
 
 
 @emits("gather")
-def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
+def _gather(e: Elements, op: GatherOp, position: Place) -> Value:
     """Slices at clamped start indices, as the interpreter's gather."""
     operand, indices = op.operand, op.start_indices
     sizes = array(operand).dimensions
     index_shape = array(indices)
     offsets = list(op.offset_dims)
-    batch = [d for d in range(len(place)) if d not in offsets]
+    batch = [d for d in range(len(position)) if d not in offsets]
     vector_dim = op.index_vector_dim
-    base = [place[d] for d in batch]
+    base = [position[d] for d in batch]
 
     def index_place(component: int) -> list[Coordinate]:
         if vector_dim == index_shape.rank:
@@ -510,7 +515,7 @@ def _gather(e: Elements, op: GatherOp, place: Place) -> Value:
         for d in range(len(sizes))
         if d not in op.collapsed_slice_dims and d not in op.operand_batching_dims
     ]
-    window: dict[int, Coordinate] = dict(zip(windowed, (place[d] for d in offsets), strict=True))
+    window: dict[int, Coordinate] = dict(zip(windowed, (position[d] for d in offsets), strict=True))
     source: list[Coordinate] = []
     starts: list[Start] = []
     for d, size in enumerate(sizes):

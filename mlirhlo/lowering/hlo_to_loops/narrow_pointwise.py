@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 from mlirhlo.lowering.builder import Index
 from mlirhlo.lowering.hlo_to_loops.cuts import Region, regions
@@ -24,38 +25,38 @@ from mlirhlo.lowering.hlo_to_loops.transposes import side_by_side
 
 _MOST = 4
 """Columns."""
-_PIECE = 1 << 12
+ROWS = 1 << 12
 """Rows that are worked on by one thread, where there are no dimensions around them."""
 
 
-def is_narrow(frame: Frame) -> bool:
-    """Whether the results of a computation are narrow and long, all of one shape."""
-    sizes = sizes_of(frame.outputs[0])
+def is_narrow(outputs: Sequence[SSAValue], lanes: int) -> bool:
+    """Whether the results of a computation are narrow and at least a vector long, all of one shape."""
+    sizes = sizes_of(outputs[0])
     return (
         len(sizes) > 1
         and sizes[-1] <= _MOST
-        and sizes[-2] >= frame.lanes
-        and all(sizes_of(v) == sizes and not element_type(v).is_complex for v in frame.outputs)
+        and sizes[-2] >= max(lanes, 2)
+        and all(sizes_of(v) == sizes and not element_type(v).is_complex for v in outputs)
     )
 
 
-def narrow_kernel(frame: Frame) -> FuncOp:
-    """The kernel of results that are narrow."""
+def narrow_kernel(frame: Frame, piece: int = ROWS) -> FuncOp:
+    """The kernel of results that are narrow, `piece` rows a part where there are no dimensions around them."""
     share_places(frame)
     found = regions(frame.outputs, frame.operands, frame.lanes, -2)
     for region in dict.fromkeys(tuple(r[:-1]) for r in found):
         share = prod(high - low for low, high in region) / prod(sizes_of(frame.outputs[0])[:-1])
-        _rows(frame, region, frame.work * share)
+        _rows(frame, region, frame.work * share, piece)
     return frame.b.finish()
 
 
-def _rows(frame: Frame, region: Region, work: float) -> None:
+def _rows(frame: Frame, region: Region, work: float, piece: int) -> None:
     """Rows of a region of the dimensions but the last: vectors of them, then the rest under a mask."""
     b, lanes = frame.b, frame.lanes
     *outer, (low, high) = region
     sizes = [end - begin for begin, end in outer]
     rest = (high - low) % lanes
-    piece = high - low if outer else _PIECE
+    piece = high - low if outer else piece
     pieces = -(-(high - low) // piece)
 
     def block(e: Elements, number: Index, row: Index, count: int | None = None) -> None:

@@ -20,7 +20,7 @@ from mlirhlo.lowering.hlo_to_loops.elemental import Elements
 from mlirhlo.lowering.hlo_to_loops.kernel_frame import LINE_BYTES, Frame
 from mlirhlo.lowering.hlo_to_loops.merging import arrays_in, sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
-from mlirhlo.lowering.hlo_to_loops.symbols import reads_of
+from mlirhlo.lowering.hlo_to_loops.symbols import Symbols, reads_of
 
 _FEWEST = 4
 """A shorter last dimension is not worth a vector."""
@@ -40,8 +40,9 @@ _LINES_AHEAD = 8
 """Lines of the cache that are asked for of a line of an operand: what follows, the processor finds."""
 
 
-def pointwise_kernel(frame: Frame) -> FuncOp:
-    """A kernel of loops over the elements of results, those of one shape together."""
+def pointwise_kernel(frame: Frame, piece: int = 0) -> FuncOp:
+    """A kernel of loops over the elements of results, those of one shape together; `piece` elements of the only
+    dimension a part, where that is said."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for number, output in enumerate(frame.outputs):
         groups.setdefault(sizes_of(output), []).append(number)
@@ -50,9 +51,11 @@ def pointwise_kernel(frame: Frame) -> FuncOp:
     for numbers in groups.values():
         outputs = [frame.outputs[n] for n in numbers]
         found = regions(outputs, frame.operands, frame.lanes)
+        reads = reads_of(outputs, frame.operands)
+        piece = piece or piece_of(frame.outputs, frame.operands, frame.lanes)
         for region in found:
             share = prod(high - low for low, high in region) / prod(sizes_of(outputs[0]))
-            _Pointwise(frame, region, numbers, frame.work * share).build()
+            _Pointwise(frame, region, numbers, reads, frame.work * share, piece).build()
     return frame.b.finish()
 
 
@@ -70,14 +73,32 @@ def share_places(frame: Frame) -> None:
                 frame.b.may_share(at, len(frame.operands) + number)
 
 
+def piece_of(outputs: Sequence[SSAValue], operands: Sequence[SSAValue], lanes: int) -> int:
+    """Elements of the only dimension that one part of a parallel loop takes."""
+    bytes_ = max(arrays_in(v)[0].element_type.byte_size for v in (*outputs, *operands))
+    return max(_PIECE_BYTES // bytes_, 4 * lanes)
+
+
 class _Pointwise:
     """A region of results of one shape."""
 
-    def __init__(self, frame: Frame, region: Region, numbers: Sequence[int], work: float) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        region: Region,
+        numbers: Sequence[int],
+        reads: Sequence[tuple[SSAValue, Symbols]],
+        work: float,
+        piece: int,
+    ) -> None:
+        self.reads, self.work, self.piece = reads, work, piece
         self.frame, self.b, self.region, self.numbers = frame, frame.b, region, numbers
-        self.work = work
         self.lanes = frame.lanes
-        if region and _FEWEST <= (width := region[-1][1] - region[-1][0]) < frame.lanes:
+        if (
+            region
+            and frame.lanes
+            and _FEWEST <= (width := region[-1][1] - region[-1][0]) < frame.lanes
+        ):
             # Without a mask, what is stored is found by a load that follows.
             self.lanes = width if width.bit_count() == 1 else frame.lanes
         self.streams: dict[int, SSAValue] = {}
@@ -102,8 +123,7 @@ class _Pointwise:
         """Operands read at the results' own places, too big for the caches, and how many elements ahead
         they are asked for."""
         frame, whole = self.frame, tuple(range(len(self.region)))
-        reads = reads_of([frame.outputs[n] for n in self.numbers], frame.operands)
-        return frame.far_ahead(v for v, place in reads if place == whole)
+        return frame.far_ahead(v for v, place in self.reads if place == whole)
 
     def build(self) -> None:
         """The loops."""
@@ -112,7 +132,7 @@ class _Pointwise:
             self.element(Elements(Places(b, 0), frame.buffers), [])
             return
         *outer, (low, high) = self.region
-        if not outer and high - low >= 2 * self.lanes:
+        if not outer and high - low >= 2 * max(self.lanes, 1):
             self.pieces(low, high)
             return
         across = self.read_across()
@@ -143,7 +163,7 @@ class _Pointwise:
         outputs = [frame.outputs[n] for n in self.numbers]
         found = {
             place[-2]
-            for _, place in reads_of(outputs, frame.operands)
+            for _, place in self.reads
             if len(place) >= 2 and place[-1] == rank - 1 and place[-2] >= 0
         } - {rank - 2}
         if len(found) != 1:
@@ -190,7 +210,7 @@ class _Pointwise:
         """Of far operands that stand in another order, a line that a later block of the results reads."""
         frame, rank = self.frame, len(self.region)
         low, high = self.region[-1]
-        for value, symbols in reads_of([frame.outputs[n] for n in self.numbers], frame.operands):
+        for value, symbols in self.reads:
             if not frame.is_far(value) or symbols[-2:] != (across, rank - 1):
                 continue
             step = _LINE_BYTES // frame.byte_size(value)
@@ -200,8 +220,8 @@ class _Pointwise:
 
     def line(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
         """The last dimension; of a short one all vectors together."""
-        count, rest = divmod(high - low, self.lanes)
-        if count > _LINES_AHEAD or rest:
+        count, rest = divmod(high - low, max(self.lanes, 1))
+        if count > _LINES_AHEAD or rest or not self.lanes:
             self.last(e, place, low, high)
             return
         with self.frame.stores_together():
@@ -224,25 +244,24 @@ class _Pointwise:
     def pieces(self, first: int, last: int) -> None:
         """The only dimension."""
         b, frame = self.b, self.frame
-        bytes_ = max(frame.byte_size(v) for v in (*frame.outputs, *frame.operands))
-        piece = max(_PIECE_BYTES // bytes_, 4 * self.lanes)
+        piece = self.piece
         size = last - first
-        whole = size - size % self.lanes
+        whole = size - size % max(self.lanes, 1)
         with b.parallel(-(-whole // piece), work=self.work) as number:
             self.streams = frame.streams(self.numbers, first)
             low = b.add(b.mul(number, piece), first)
             high: Index = b.add(low, piece)
             if whole % piece:
                 high = b.minimum(high, first + whole)
-            self.vectors(Elements(Places(b, self.lanes), frame.buffers), [], low, high)
+            e = Elements(Places(b, self.lanes), frame.buffers)
+            (self.vectors if self.lanes else self.singles)(e, [], low, high)
         self.streams = {}
         self.rest(Elements(Places(b, self.lanes), frame.buffers), [], first + whole, last)
 
     def last(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
         """The last dimension, in vectors if there are lanes."""
         if not e.lanes:
-            with self.b.loop(low, high) as i:
-                self.element(e.scope(), [*place, Coordinate(i, 0, None, 1, (low, high))])
+            self.singles(e, place, low, high)
             return
         if self.is_led and high - low >= _LEAST_LED * self.lanes:
             self.led(e, place, low, high)
@@ -251,6 +270,11 @@ class _Pointwise:
         if low < whole:
             self.vectors(e, place, low, whole)
         self.rest(e, place, whole, high)
+
+    def singles(self, e: Elements, place: Sequence[Coordinate], low: Index, high: Index) -> None:
+        """Elements one by one."""
+        with self.b.loop(low, high) as i:
+            self.element(e.scope(), [*place, Coordinate(i, 0, None, 1, self.region[-1])])
 
     def led(self, e: Elements, place: Sequence[Coordinate], low: int, high: int) -> None:
         """The last dimension where it begins anywhere in a line of the caches: whole ones go past them,

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
-from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.table import Movement, opcodes
+from mlirhlo.dialects.structured import MapOp
+from mlirhlo.dialects.structured.base import StructuredOp
 from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 
 Symbols: TypeAlias = "tuple[int, ...]"
@@ -27,6 +29,8 @@ MAPPED = opcodes(
 
 def operand_places(op: Any, place: Symbols) -> list[tuple[SSAValue, Symbols]]:
     """Where the operands of an instruction are read for its element at a place."""
+    if isinstance(op, StructuredOp):
+        return _structured_places(op, place)
     name = op.opcode.name
     if name == "broadcast":
         along = cast("tuple[int, ...]", op.dimensions)
@@ -42,6 +46,21 @@ def operand_places(op: Any, place: Symbols) -> list[tuple[SSAValue, Symbols]]:
     if op.opcode.elementwise or name in MAPPED:
         return [(v, place if sizes_of(v) else ()) for v in op.inputs]
     return [(v, (OTHER,) * len(sizes_of(v))) for v in op.inputs]
+
+
+def _structured_places(op: StructuredOp, place: Symbols) -> list[tuple[SSAValue, Symbols]]:
+    if not isinstance(op, MapOp):
+        return [(v, (OTHER,) * len(sizes_of(v))) for v in op.operands]
+
+    def symbol(expr: AffineExpr, size: int) -> int:
+        if isinstance(expr, AffineDimExpr):
+            return place[expr.position]
+        return UNIT if size == 1 else OTHER
+
+    return [
+        (v, tuple(map(symbol, map_.results, sizes_of(v))))
+        for v, map_ in zip(op.inputs, op.index_maps, strict=True)
+    ]
 
 
 def _reshaped(op: Any, place: Symbols) -> Symbols:
@@ -70,5 +89,5 @@ def reads_of(
         if value in ends:
             reads.append((value, place))
         else:
-            stack += operand_places(cast(Instruction, value.owner), place)
+            stack += operand_places(value.owner, place)
     return reads

@@ -26,7 +26,7 @@ from mlirhlo.lowering.hlo_to_loops.merging import sizes_of
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.hlo_to_loops.symbols import OTHER, Symbols, reads_of
 
-_SIDE = 16
+SIDE = 16
 """Most elements a side of a square: more vectors would not stay in registers."""
 _STRIP = 64
 """Squares of a strip: it is read along its lines."""
@@ -73,7 +73,7 @@ class _Transpose:
         self.sizes = sizes_of(frame.outputs[0])
         self.across, self.along = dimension, len(self.sizes) - 1
         self.reads = reads
-        self.lanes = min(frame.lanes, _SIDE)
+        self.lanes = min(frame.lanes, SIDE)
         self.streams: dict[int, SSAValue] = {}
         self.outer = [d for d in range(len(self.sizes)) if d not in (self.across, self.along)]
 

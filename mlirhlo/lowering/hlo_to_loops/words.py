@@ -38,7 +38,7 @@ from mlirhlo.dialects.quick import module_of
 
 Computations: TypeAlias = "Mapping[str, ComputationOp]"
 
-_WORDS: Mapping[PrimitiveType, PrimitiveType] = {
+WORDS: Mapping[PrimitiveType, PrimitiveType] = {
     C64: U64,
     BF16: U16,
     **dict.fromkeys((S2, S4, U2, U4), U8),
@@ -72,7 +72,7 @@ def _has_numbers(value: SSAValue) -> bool:
     """Whether there are words for its elements, or for those of a part."""
     shape = shape_of(value.type)
     parts = shape.elements if isinstance(shape, TupleShape) else (shape,)
-    return any(isinstance(p, ArrayShape) and p.element_type in _WORDS for p in parts)
+    return any(isinstance(p, ArrayShape) and p.element_type in WORDS for p in parts)
 
 
 def _only_move(instructions: Iterable[Instruction]) -> bool:
@@ -95,9 +95,9 @@ def _only_move(instructions: Iterable[Instruction]) -> bool:
 def _word_shape(shape: Shape) -> Shape:
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(_word_shape, shape.elements)))
-    if not isinstance(shape, ArrayShape) or shape.element_type not in _WORDS:
+    if not isinstance(shape, ArrayShape) or shape.element_type not in WORDS:
         return shape
-    return ArrayShape(_WORDS[shape.element_type], shape.dimensions, shape.dynamic, shape.layout)
+    return ArrayShape(WORDS[shape.element_type], shape.dimensions, shape.dynamic, shape.layout)
 
 
 def _copy(op: Instruction, values: Mapping[SSAValue, SSAValue]) -> Instruction:

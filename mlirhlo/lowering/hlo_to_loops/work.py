@@ -6,11 +6,12 @@ from collections.abc import Container, Iterable
 from math import prod
 from typing import cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.structured import MapOp
 
 BYTES_PER_NS = 8.0
 ELEMENT_NS = 0.03
@@ -33,9 +34,15 @@ def estimated_ns(values: Iterable[SSAValue], operands: Container[SSAValue]) -> f
         if value in operands:
             total += _bytes(shape_of(value.type)) / BYTES_PER_NS
             continue
-        op = cast(Instruction, value.owner)
-        total += _points(op) * _cost(op)
-        stack.extend(op.inputs)
+        op = cast(Operation, value.owner)
+        if isinstance(op, Instruction):
+            total += _points(op) * _cost(op)
+            stack.extend(op.inputs)
+            continue
+        inner = op.body.block.ops if isinstance(op, MapOp) else ()
+        costs = [_cost(i) for i in inner if isinstance(i, Instruction)]
+        total += _elements(shape_of(value.type)) * (sum(costs) or ELEMENT_NS)
+        stack.extend(op.operands)
     return total
 
 

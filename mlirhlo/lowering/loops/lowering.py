@@ -14,13 +14,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.structured import KernelOp, MapOp, ReturnOp, StructuredOp
+from mlirhlo.dialects.structured import (
+    AssembleOp,
+    GatherOp,
+    KernelOp,
+    MapOp,
+    ReturnOp,
+    StructuredOp,
+)
 from mlirhlo.lowering.hlo_to_loops.helpers import helpers_of
 from mlirhlo.lowering.loops.kernel import LoopKernel, no_loops
 from mlirhlo.lowering.loops.schedule import LoopSchedule
@@ -65,6 +72,20 @@ class Lowering(ABC, Generic[OpT]):
         return ""
 
     @abstractmethod
+    def function(self, kernel: KernelOp, op: OpT, schedule: LoopSchedule) -> FuncOp:
+        """The loops. Raises `HloError` HLO0432 for a kernel that has none."""
+
+
+class OpLowering(Lowering[OpT]):
+    """How kernels become loops that compute one op, and maps around it where they read and write."""
+
+    def function(self, kernel: KernelOp, op: OpT, schedule: LoopSchedule) -> FuncOp:
+        """The loops of the op, between buffers of the kernel."""
+        k = LoopKernel(kernel, op)
+        self.emit(k, op, schedule)
+        return k.finish()
+
+    @abstractmethod
     def emit(self, k: LoopKernel, op: OpT, schedule: LoopSchedule) -> None:
         """Writes the loops. Raises `HloError` HLO0432 for an op that has none."""
 
@@ -73,11 +94,12 @@ _LOWERINGS: dict[type[StructuredOp], Lowering[Any]] = {}
 LoweringT = TypeVar("LoweringT", bound=Lowering[Any])
 
 
-def lowers(cls: type[StructuredOp]) -> Callable[[type[LoweringT]], type[LoweringT]]:
-    """Decorator: the class lowers ops of class `cls`."""
+def lowers(*classes: type[StructuredOp]) -> Callable[[type[LoweringT]], type[LoweringT]]:
+    """Decorator: the class lowers ops of these classes."""
 
     def register(lowering: type[LoweringT]) -> type[LoweringT]:
-        _LOWERINGS[cls] = lowering()
+        for cls in classes:
+            _LOWERINGS[cls] = lowering()
         return lowering
 
     return register
@@ -88,22 +110,22 @@ def lowering_of(op: object) -> Lowering[Any] | None:
     return _LOWERINGS.get(type(op))  # type: ignore[arg-type]
 
 
-def to_loops(kernel: KernelOp) -> FuncOp:
-    """The function of loops of a scheduled kernel.
+def to_loops(kernel: KernelOp, *, check: bool = True) -> FuncOp:
+    """The function of loops of a scheduled kernel; `check`: whether its schedule may be one that passes do not choose.
 
     Raises `HloError`: HLO0432 for a kernel that has none, HLO0806 for a schedule that does not fit its op.
     """
-    op = _computing(kernel)
+    op = computing(kernel)
     lowering = lowering_of(op)
-    if lowering is None:
+    if op is None or lowering is None:
+        op = op or cast(ReturnOp, kernel.block.last_op)
         raise no_loops(op, "the CPU compiler makes loops of its HLO instruction")
     schedule = read_schedule(op, LoopSchedule)
     if schedule is None:
         raise error("HLO0806", f"`{op.name}` of @{kernel.kernel_name} has no schedule")
-    _check(op, lowering, schedule)
-    k = LoopKernel(kernel, op)
-    lowering.emit(k, op, schedule)
-    return k.finish()
+    if check:
+        _check(op, lowering, schedule)
+    return lowering.function(kernel, op, schedule)
 
 
 def loops_of(module: ModuleOp) -> ModuleOp:
@@ -112,17 +134,15 @@ def loops_of(module: ModuleOp) -> ModuleOp:
     return ModuleOp([*helpers_of(functions), *functions])
 
 
-def _computing(kernel: KernelOp) -> StructuredOp:
-    """The op of a kernel that is no map, or its last map."""
-    maps: list[StructuredOp] = []
+def computing(kernel: KernelOp) -> StructuredOp | None:
+    """The op of a kernel whose schedule holds: one that is computed by loops of its own, or the last of the others."""
+    last: StructuredOp | None = None
     for op in kernel.block.ops:
-        if isinstance(op, MapOp):
-            maps.append(op)
-        elif isinstance(op, StructuredOp):
-            return op
-    if maps:
-        return maps[-1]
-    raise no_loops(next(op for op in kernel.block.ops if isinstance(op, ReturnOp)), "it is empty")
+        if isinstance(op, StructuredOp):
+            last = op
+            if not isinstance(op, MapOp | AssembleOp | GatherOp):
+                break
+    return last
 
 
 def _check(op: StructuredOp, lowering: Lowering[Any], schedule: LoopSchedule) -> None:

@@ -16,9 +16,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirhlo.dialects.structured import KernelOp
-from mlirhlo.lowering.loops.lowering import Lowering, lowering_of
+from mlirhlo.lowering.loops.lowering import Lowering, computing, lowering_of
 from mlirhlo.lowering.loops.schedule import LoopSchedule
 from mlirhlo.lowering.schedule.attributes import SCHEDULE, read_schedule
+from mlirhlo.lowering.structured.merge_dimensions import merge_dimensions
+from mlirhlo.lowering.structured.move_words import move_words
 
 
 @dataclass(frozen=True)
@@ -120,14 +122,14 @@ class CpuParallelizePass(_LoopPass):
 
 def _run(passes: Sequence[_LoopPass], kernel: KernelOp) -> None:
     """Runs passes on a kernel: a schedule is read once and written once."""
-    for op in kernel.block.ops:
-        lowering = lowering_of(op)
-        if lowering is not None:
-            old = new = read_schedule(op, LoopSchedule)
-            for pass_ in passes:
-                new = pass_.scheduled(op, lowering, new)
-            if new is not None and new != old:
-                op.attributes[SCHEDULE] = new.attribute()
+    op = computing(kernel)
+    lowering = lowering_of(op)
+    if op is not None and lowering is not None:
+        old = new = read_schedule(op, LoopSchedule)
+        for pass_ in passes:
+            new = pass_.scheduled(op, lowering, new)
+        if new is not None and new != old:
+            op.attributes[SCHEDULE] = new.attribute()
 
 
 LOOP_PASSES: tuple[type[_LoopPass], ...] = (
@@ -140,7 +142,9 @@ _DEFAULTS = [pass_() for pass_ in LOOP_PASSES]
 
 
 def schedule_loops(kernel: KernelOp) -> None:
-    """Runs the passes on a kernel."""
+    """Runs the passes on a kernel, its words moved and its dimensions merged."""
+    move_words(kernel)
+    merge_dimensions(kernel)
     _run(_DEFAULTS, kernel)
 
 

@@ -25,7 +25,7 @@ from mlirhlo.lowering.builder import INDEX, FunctionBuilder, Index, like
 from mlirhlo.lowering.hlo_to_loops.elements import Value, register_type, to_memory
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.loops.kernel import LoopKernel, array, no_loops
-from mlirhlo.lowering.loops.lowering import LANES, Lowering, lowers
+from mlirhlo.lowering.loops.lowering import LANES, OpLowering, lowers
 from mlirhlo.lowering.loops.schedule import LoopSchedule
 from mlirhlo.lowering.target import current
 
@@ -41,7 +41,7 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
 @lowers(RandomBitsOp)
-class RandomBits(Lowering[RandomBitsOp]):
+class RandomBits(OpLowering[RandomBitsOp]):
     """Blocks in vectors; the last few, and all of them where there are no lanes, one by one."""
 
     kinds = ("blocks",)

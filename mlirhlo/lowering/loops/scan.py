@@ -34,7 +34,7 @@ from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places, ranged
 from mlirhlo.lowering.hlo_to_loops.reducers import combined, has_meaning, nothing
 from mlirhlo.lowering.hlo_to_loops.work import BYTES_PER_NS, ELEMENT_NS
 from mlirhlo.lowering.loops.kernel import LoopKernel, array, inlined, is_minor
-from mlirhlo.lowering.loops.lowering import Lowering, lowers
+from mlirhlo.lowering.loops.lowering import OpLowering, lowers
 from mlirhlo.lowering.loops.schedule import LoopSchedule
 
 with LATE:
@@ -46,7 +46,7 @@ _VECTORS = 4
 
 
 @lowers(ScanOp)
-class Scan(Lowering[ScanOp]):
+class Scan(OpLowering[ScanOp]):
     """Lines one by one, or vectors of lines."""
 
     kinds = ("along", "across", "elements")

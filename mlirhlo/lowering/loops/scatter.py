@@ -31,7 +31,7 @@ from mlirhlo.lowering.hlo_to_loops.elements import Value
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import lanes_for
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.loops.kernel import LoopKernel, array, inlined, is_minor, mapped
-from mlirhlo.lowering.loops.lowering import Lowering, lowers
+from mlirhlo.lowering.loops.lowering import OpLowering, lowers
 from mlirhlo.lowering.loops.schedule import LoopSchedule
 
 _UPDATE_NS = 1.5
@@ -46,7 +46,7 @@ _MIN_REPEATS = 4
 
 
 @lowers(ScatterOp)
-class Scatter(Lowering[ScatterOp]):
+class Scatter(OpLowering[ScatterOp]):
     """Window by window."""
 
     kinds = ("windows", "runs")

@@ -32,7 +32,7 @@ from mlirhlo.lowering.hlo_to_loops.loop_kernels import lanes_for
 from mlirhlo.lowering.hlo_to_loops.places import Coordinate, Places
 from mlirhlo.lowering.hlo_to_loops.windows import WindowPlaces, inside
 from mlirhlo.lowering.loops.kernel import LoopKernel, array, inlined, is_minor, memory_order
-from mlirhlo.lowering.loops.lowering import Lowering, lowers
+from mlirhlo.lowering.loops.lowering import OpLowering, lowers
 from mlirhlo.lowering.loops.schedule import LoopSchedule
 
 _FEWEST = 4
@@ -42,7 +42,7 @@ _POSITION_NS = 2.0
 
 
 @lowers(SelectAndScatterOp)
-class SelectAndScatter(Lowering[SelectAndScatterOp]):
+class SelectAndScatter(OpLowering[SelectAndScatterOp]):
     """Window by window, or vectors of windows."""
 
     kinds = ("windows",)

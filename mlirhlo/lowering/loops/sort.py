@@ -39,7 +39,7 @@ from mlirhlo.lowering.hlo_to_loops.sort_keys import (
     row_buffers,
 )
 from mlirhlo.lowering.loops.kernel import LoopKernel, array, inlined
-from mlirhlo.lowering.loops.lowering import Lowering, lowers
+from mlirhlo.lowering.loops.lowering import OpLowering, lowers
 from mlirhlo.lowering.loops.rows import Rows, rows_in_chunk
 from mlirhlo.lowering.loops.schedule import LoopSchedule
 from mlirhlo.lowering.schedule.sorts import key_of
@@ -49,7 +49,7 @@ _MAX_LENGTH = 1 << 31
 
 
 @lowers(SortOp)
-class Sort(Lowering[SortOp]):
+class Sort(OpLowering[SortOp]):
     """Rows one by one."""
 
     kinds = ("counting", "radix", "merge")

@@ -32,7 +32,7 @@ from mlirhlo.lowering.hlo_to_loops.sort_keys import (
     row_buffers,
 )
 from mlirhlo.lowering.loops.kernel import LoopKernel, array
-from mlirhlo.lowering.loops.lowering import LANES, Lowering, lowers
+from mlirhlo.lowering.loops.lowering import LANES, OpLowering, lowers
 from mlirhlo.lowering.loops.rows import Rows, rows_in_chunk
 from mlirhlo.lowering.loops.schedule import LoopSchedule
 
@@ -43,7 +43,7 @@ _MAX_SELECTED = 4 * SHORT
 
 
 @lowers(TopKOp)
-class TopK(Lowering[TopKOp]):
+class TopK(OpLowering[TopKOp]):
     """Rows one by one."""
 
     kinds = ("select", "collect", "order")

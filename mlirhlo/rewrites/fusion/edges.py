@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
 
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
+from mlirhlo.dialects.structured import AssembleOp, MapOp
+from mlirhlo.dialects.structured.base import StructuredOp
+from mlirhlo.dialects.structured.dense import DYNAMIC
 
 Place: TypeAlias = "tuple[tuple[int, int] | None, ...]"
 """For each dimension the dimension of the results that it runs along, and what is added to its index."""
@@ -53,6 +63,8 @@ class Edges:
     def _operands(self, value: SSAValue, place: Place) -> list[tuple[SSAValue, Place]]:
         """Operands of an instruction and their places; adds its edges."""
         op: Any = value.owner
+        if isinstance(op, StructuredOp):
+            return self._structured_operands(op, place)
         name = op.opcode.name
 
         def moved(d: int, by: int) -> tuple[int, int] | None:
@@ -102,6 +114,52 @@ class Edges:
         if op.opcode.elementwise or name == "copy":
             return [(v, place if _sizes(v) else ()) for v in op.inputs]
         return [(v, (None,) * len(_sizes(v))) for v in op.inputs]
+
+    def _structured_operands(self, op: StructuredOp, place: Place) -> list[tuple[SSAValue, Place]]:
+        def along(expr: AffineExpr) -> tuple[int, int] | None:
+            match expr:
+                case AffineDimExpr():
+                    return place[expr.position]
+                case AffineBinaryOpExpr(
+                    AffineBinaryOpKind.Add, AffineDimExpr(d), AffineConstantExpr(by)
+                ):
+                    found = place[d]
+                    return None if found is None else (found[0], found[1] + by)
+                case _:
+                    return None
+
+        if isinstance(op, MapOp):
+            rows = zip(op.inputs, op.index_maps, strict=True)
+            return [(v, tuple(map(along, m.results))) for v, m in rows]
+        if isinstance(op, AssembleOp):
+            pieces = zip(op.pieces, op.piece_offsets, op.piece_strides, strict=True)
+            return [
+                (v, self._piece(_sizes(v), _sizes(op.output), row, steps, place))
+                for v, row, steps in pieces
+            ]
+        return [(v, (None,) * len(_sizes(v))) for v in op.operands]
+
+    def _piece(
+        self,
+        sizes: Sequence[int],
+        whole: Sequence[int],
+        offsets: Sequence[int],
+        strides: Sequence[int],
+        place: Place,
+    ) -> Place:
+        """The place in a piece of an assembled array; adds its edges."""
+        found: list[tuple[int, int] | None] = []
+        rows = zip(place, sizes, whole, offsets, strides, strict=True)
+        for along, size, all_, offset, stride in rows:
+            if offset == DYNAMIC or stride != 1:
+                self.all_known = False
+                found.append(None)
+                continue
+            if (offset, size) != (0, all_):
+                self._cut(along, offset)
+                self._cut(along, offset + size)
+            found.append(None if along is None else (along[0], along[1] - offset))
+        return tuple(found)
 
 
 def _sizes(value: SSAValue) -> tuple[int, ...]:

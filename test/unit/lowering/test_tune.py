@@ -52,8 +52,11 @@ def test_sorts(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_kernels_without_schedules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "map.hlo"
-    path.write_text("ENTRY e { x = f32[4] parameter(0)\n ROOT r = f32[4] negate(x) }")
+    path = tmp_path / "product.hlo"
+    path.write_text(
+        "ENTRY e { x = f32[4,4] parameter(0)\n"
+        " ROOT r = f32[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
+    )
     monkeypatch.setattr(sys, "argv", ["tune.py", str(path)])
     with pytest.raises(SystemExit, match="no kernel with a schedule"):
         runpy.run_path(str(ROOT / "tools" / "tune.py"))["main"]()

@@ -74,8 +74,31 @@ structured.kernel @wide(%x: tensor<1000xf64>) -> (tensor<4xf64>, tensor<4xi32>) 
 }
 
 // An op that is compiled from its HLO instruction stays without a schedule.
-// CHECK-LABEL: @map
+// CHECK-LABEL: @fold
 // CHECK-NOT: structured.schedule
+structured.kernel @fold(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %z = hlo.constant "0" : tensor<f32>
+  %r = structured.fold ins(%x : tensor<4x8xf32>) maps [affine_map<(d0, d1) -> (d0, d1)>] inits(%z : tensor<f32>) sizes [8] -> tensor<4xf32> {
+  ^bb0(%a: tensor<f32>):
+    structured.yield %a : tensor<f32>
+  } combiner {
+  ^bb0(%a: tensor<f32>, %s: tensor<f32>):
+    %n = hlo.add %a, %s : tensor<f32>
+    structured.yield %n : tensor<f32>
+  }
+  structured.return %r : tensor<4xf32>
+}
+
+// Elements of results go in vectors along the last dimension, unless operands are read across, results are a few
+// columns wide, or every line gathers the same elements.
+// CHECK-LABEL: @map
+// CHECK: kind = "vectors"}
+// CHECK-LABEL: @across
+// CHECK: kind = "squares"}
+// CHECK-LABEL: @points
+// CHECK: kind = "narrow"}
+// CHECK-LABEL: @columns
+// CHECK: kind = "columns"}
 structured.kernel @map(%x: tensor<4xf32>) -> tensor<4xf32> {
   %r = structured.map ins(%x : tensor<4xf32>) maps [affine_map<(d0) -> (d0)>] -> tensor<4xf32> {
   ^bb0(%a: tensor<f32>):
@@ -83,6 +106,25 @@ structured.kernel @map(%x: tensor<4xf32>) -> tensor<4xf32> {
     structured.yield %e : tensor<f32>
   }
   structured.return %r : tensor<4xf32>
+}
+structured.kernel @across(%x: tensor<40x64xf32>) -> tensor<64x40xf32> {
+  %r = structured.map ins(%x : tensor<40x64xf32>) maps [affine_map<(d0, d1) -> (d1, d0)>] -> tensor<64x40xf32> {
+  ^bb0(%a: tensor<f32>):
+    structured.yield %a : tensor<f32>
+  }
+  structured.return %r : tensor<64x40xf32>
+}
+structured.kernel @points(%x: tensor<1000x3xf32>) -> tensor<1000x3xf32> {
+  %r = structured.map ins(%x : tensor<1000x3xf32>) maps [affine_map<(d0, d1) -> (d0, d1)>] -> tensor<1000x3xf32> {
+  ^bb0(%a: tensor<f32>):
+    %e = hlo.negate %a : tensor<f32>
+    structured.yield %e : tensor<f32>
+  }
+  structured.return %r : tensor<1000x3xf32>
+}
+structured.kernel @columns(%x: tensor<100x64xf32>, %i: tensor<30xi32>) -> tensor<100x30xf32> {
+  %r = structured.gather %x : tensor<100x64xf32> indices(%i : tensor<30xi32>) maps [affine_map<(d0, d1) -> (d1)>] dimensions [1] limits [63] offsets affine_map<(d0, d1) -> (d0, 0)> -> tensor<100x30xf32>
+  structured.return %r : tensor<100x30xf32>
 }
 
 // Scans whose folds may be cut go along a line in vectors, others in vectors of lines where there are such.

@@ -100,7 +100,7 @@ def _read(key: str, attribute: Attribute) -> str | int | tuple[int, ...] | None:
             return attribute.data
         case "tile" | "pitches" | "swizzle" | "written" | "lanes", DenseArrayBase():
             return tuple(cast(Any, attribute).get_values())
-        case (("kind" | "format" | "tile" | "pitches" | "swizzle" | "written" | "lanes"), _):
+        case (("kind" | "format" | "tile" | "pitches" | "swizzle" | "written"), _):
             return None
         case _, IntegerAttr():
             return attribute.value.data

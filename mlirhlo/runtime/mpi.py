@@ -71,7 +71,7 @@ class Ranks:
         self.farewells: Any = MPI.COMM_WORLD.Dup()
         self.rank: int = self.world.Get_rank()
         self.count: int = self.world.Get_size()
-        self.most_tag: int = self.world.Get_attr(MPI.TAG_UB)
+        self.most_tag = cast(int, self.world.Get_attr(MPI.TAG_UB))
         self._groups: dict[tuple[int, ...], Any] = {tuple(range(self.count)): self.world}
         self.lock = threading.Lock()
         """Of the run under way: messages of two would meet."""

@@ -77,7 +77,7 @@ def _axes_alike(op: Instruction) -> int:
         return _alike(set(op.dimensions), _arrays(op.shape)[0].rank, _elements(*op.input_shapes))
     if isinstance(op, ReduceOp):
         return _alike(set(op.dimensions), _arrays(*op.input_shapes)[0].rank, 2)
-    if op.opcode.elementwise or op.opcode.name in ("reshape", "bitcast", "fusion"):
+    if op.opcode.elementwise or op.opcode.keeps_bytes or op.opcode.name == "fusion":
         return 1 << 30
     if op.opcode.name == "iota":
         return 1
@@ -165,6 +165,7 @@ def _convolution(op: Instruction, group: str, flops: float, shape: ArrayShape) -
     """Vectors hold output features, where these are the innermost dimension and of one group."""
     assert isinstance(op, ConvolutionOp)
     labels = op.dim_labels
+    assert labels is not None
     features = shape.dimensions[labels.output_feature_dimension]
     kernel = _arrays(op.input_shapes[1])[0]
     pixels = shape.element_count / features

@@ -194,8 +194,8 @@ class CollectiveCode:
             k = b.add(b.mul(me, slices), n)
             start, rows, end = (self._published_number(at, member, k) for at in (2, 3, 4))
             # Numbers below 0 are large ones without a sign.
-            limits = ((rows, there), (start, there), (end, here))
-            limits += ((b.addi(start, rows), there), (b.addi(end, rows), here))
+            limits = [(rows, there), (start, there), (end, here)]
+            limits += [(b.addi(start, rows), there), (b.addi(end, rows), here)]
             fit = [b.cmpi("ule", number, b.constant(most, i64)) for number, most in limits]
             with (
                 b.if_(functools.reduce(b.andi, fit), self._fail),

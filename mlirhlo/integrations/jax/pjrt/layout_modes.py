@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from mlirhlo import formats
 from mlirhlo.formats.proto.module_pb2 import HloModuleProto
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def _arrays(shape: ShapeProto) -> Iterator[Any]:
 def _asked(program: bytes) -> tuple[Sequence[str], Sequence[str]]:
     """The attribute of each parameter and result; empty where there is none."""
     from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
-
-    import mlirhlo.formats as formats
 
     module = formats.load(program).module
     function = next(op for op in module.walk() if _is_main(op))

@@ -37,8 +37,8 @@ def increase_dynamism(graph: Graph, kept: Collection[str] = ()) -> Graph:
             name, colon, output = text.removeprefix("^").partition(":")
             if name in renamed:
                 user.input[at] = f"{caret}{renamed[name]}{colon}{output}"
-    for node in [node for node in definition.node if node.name in renamed]:
-        definition.node.remove(node)
+    for sliced in [node for node in definition.node if node.name in renamed]:
+        definition.node.remove(sliced)
     return Graph.of(definition)
 
 
@@ -130,9 +130,9 @@ class _Rewriter:
         tensor.dtype = _INT32
         tensor.tensor_shape.SetInParent()
         tensor.int_val.append(0)
-        size = self.add("slice_size", "ConcatV2", *parts, axis, T=_INT64, Tidx=_INT32)
+        joined = self.add("slice_size", "ConcatV2", *parts, axis, T=_INT64, Tidx=_INT32)
         self.definition.node[-1].attr["N"].i = len(parts)
-        return size
+        return joined
 
 
 __all__ = ["increase_dynamism"]

@@ -138,9 +138,9 @@ def assign_buffers(module: HloModule) -> BufferAssignment:
     for number, values in enumerate(found.buffers):
         size = max(map(value_bytes, values))
         if values[0][0] not in moments:
-            home = values[0][0].parent_op()
-            assert isinstance(home, ComputationOp)
-            name = home.computation_name
+            computation = values[0][0].parent_op()
+            assert isinstance(computation, ComputationOp)
+            name = computation.computation_name
             if name not in fused and graph.context(name) in (Context.EMBEDDED, Context.BOTH):
                 local.append(Allocation("thread-local", [Placed(values, size, 0, end)], size))
             continue

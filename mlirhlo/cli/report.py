@@ -197,11 +197,11 @@ def _place_in_loaded_pass(problem: BaseException) -> str | None:
 
 
 def _report_loaded_pass(
-    tool: str, arguments: Sequence[str], problem: BaseException, place: str
+    tool: str, arguments: Sequence[str], problem: BaseException, line: str
 ) -> None:
     # The driver of rules notes which one ran.
     where = ", ".join(getattr(problem, "__notes__", ())[:1]).removeprefix("in ") or "the pass"
-    message = f"{place}: {where} raised {registry.described(problem)}"
+    message = f"{line}: {where} raised {registry.described(problem)}"
     advice = "--debug shows the traceback"
     with suppress(OSError):
         path = _write_reproducer(tool, arguments, problem)

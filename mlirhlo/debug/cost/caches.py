@@ -24,7 +24,7 @@ def moved_bytes(
     kernels = [op for op in order if not op.opcode.free and op in counts]
     whole = sum(max(counts[op].get(BYTES), 0.0) for op in kernels)
     position, touched = 0.0, dict[SSAValue, float]()
-    found: dict[Instruction, dict[str, float]] = {}
+    read_from: dict[Instruction, dict[str, float]] = {}
     for op in kernels:
         own = max(counts[op].get(BYTES), 0.0)
         levels = defaultdict[str, float](float)
@@ -39,8 +39,8 @@ def moved_bytes(
         levels[_level(2 * own)] += written
         position += own
         touched.update(dict.fromkeys(op.results, position))
-        found[op] = dict(levels)
-    return found
+        read_from[op] = dict(levels)
+    return read_from
 
 
 def _level(distance: float) -> str:

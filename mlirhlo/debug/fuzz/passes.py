@@ -135,14 +135,14 @@ def is_exact(passes: Iterable[ModulePass]) -> bool:
 def opcodes_named(passes: Iterable[ModulePass]) -> list[list[str]]:
     """Opcodes that passes are about, in groups that should meet: those that the code of a rule names, and those that
     the file of a pass without rules does."""
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
     for pass_ in passes:
         if isinstance(pass_, PipelinePass):
-            found.extend(opcodes_named(pass_.passes))
+            groups.extend(opcodes_named(pass_.passes))
         elif isinstance(pass_, RulePass):
             for rule in pass_.selected():
                 own = {c.opcode.name for c in rule.ops if hasattr(c, "opcode")}
-                found.append(sorted((own | _named_by(rule.function)) & GENERATORS.keys()))
+                groups.append(sorted((own | _named_by(rule.function)) & GENERATORS.keys()))
         else:
             functions = [f for f in vars(type(pass_)).values() if isinstance(f, FunctionType)]
             scopes = [
@@ -150,8 +150,8 @@ def opcodes_named(passes: Iterable[ModulePass]) -> list[list[str]]:
                 *(f.__globals__ for f in functions),
             ]
             named = {name for scope in scopes for name in _opcodes(scope.values())}
-            found.append(sorted(named & GENERATORS.keys()))
-    return [group for group in found if group]
+            groups.append(sorted(named & GENERATORS.keys()))
+    return [group for group in groups if group]
 
 
 def _opcodes(values: Iterable[object]) -> set[str]:
@@ -165,7 +165,7 @@ def _opcodes(values: Iterable[object]) -> set[str]:
 
 def _named_by(function: object) -> set[str]:
     """Opcodes whose classes a function names, with the functions beside it that it calls."""
-    found, seen = set[str](), set[object]()
+    opcodes, seen = set[str](), set[object]()
     stack = [inspect.unwrap(function)] if callable(function) else []
     while stack:
         called = stack.pop()
@@ -179,9 +179,9 @@ def _named_by(function: object) -> set[str]:
             names.update(code.co_names)
             codes += [c for c in code.co_consts if isinstance(c, CodeType)]
         values = [called.__globals__[name] for name in names if name in called.__globals__]
-        found |= _opcodes(values)
+        opcodes |= _opcodes(values)
         stack += [v for v in values if getattr(v, "__module__", "") == called.__module__]
-    return found
+    return opcodes
 
 
 # ---------------------------------------------------------------- judging

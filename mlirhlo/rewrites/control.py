@@ -23,7 +23,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from mlirhlo.diagnostics import error
-from mlirhlo.rewrites.xla_names import ALIASES
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.rewrites import xla_names
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -58,7 +61,7 @@ class Entry:
         if match["id"] is not None:
             return Entry(id=int(match["id"]))
         run = None if match["run"] is None else int(match["run"])
-        name = ALIASES.get(match["name"], match["name"])
+        name = xla_names.ALIASES.get(match["name"], match["name"])
         return Entry(name, match["pipeline"] or "", run)
 
 

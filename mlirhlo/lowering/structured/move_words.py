@@ -29,7 +29,7 @@ from mlirhlo.lowering.hlo_to_loops.words import WORDS
 
 @dataclass(frozen=True)
 class StructuredMoveWordsPass(ModulePass):
-    """Moves complex numbers of 64 bits, bf16 and integers under a byte as integers of their width in memory.
+    """Moves c64, bf16 and integers under a byte as integers of their width in memory.
 
     Before:  `%r = structured.map ins(%x : tensor<4x8xbf16>) … {^bb0(%a): yield %a} …`
     After:   `%r = structured.map ins(%x : tensor<4x8xui16>) … {^bb0(%a): yield %a} …`

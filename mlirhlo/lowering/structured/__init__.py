@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.structured import KernelOp
-from mlirhlo.lowering.structured.conversion import structured_between, to_structured
+from mlirhlo.lowering.structured.between import structured_between
+from mlirhlo.lowering.structured.conversion import to_structured
 from mlirhlo.lowering.structured.merge_maps import merge_maps
 from mlirhlo.lowering.structured.remove_dead import remove_dead
 

@@ -31,7 +31,7 @@ from mlirhlo.dialects.hlo.ops import (
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.dialects.quick import add_argument, create_op, new_block, ops_of, region_of
+from mlirhlo.dialects.quick import add_argument, create_op, new_block, region_of
 from mlirhlo.dialects.structured import KernelOp, MapOp, ReturnOp, StructuredOp, identity_map
 from mlirhlo.dialects.structured.base import maps_attribute
 from mlirhlo.dialects.structured.index_maps import simplified_map
@@ -93,36 +93,6 @@ def to_structured(
             kernel.values[operand] = arrays if literal is None else (kernel.constant(literal),)
         results = kernel.converted(op)
     kernel.finish(results)
-    return KernelOp(name, kernel.block)
-
-
-def structured_between(
-    name: str, outputs: Sequence[tuple[SSAValue, int | None]], operands: Sequence[SSAValue]
-) -> KernelOp:
-    """The kernel `name` that computes values, or parts of that number of tuples, from operands.
-
-    Raises `HloError` HLO0790 and HLO0791 for what has no structured form.
-    """
-    kernel = Kernel({})
-    for operand in operands:
-        kernel.values[operand] = kernel.arguments(operand)
-    needed: dict[SSAValue, None] = {}
-    stack = [value for value, _ in outputs]
-    while stack:
-        value = stack.pop()
-        if value not in kernel.values and value not in needed:
-            needed[value] = None
-            stack += cast(Instruction, value.owner).inputs
-    ops: Sequence[Operation] = [cast(Operation, v.owner) for v in needed]
-    if len(ops) > 1:
-        ops = [
-            op
-            for op in ops_of(cast(Block, ops[0].parent))
-            if op.results and op.results[0] in needed
-        ]
-    for op in ops:
-        kernel.values[op.results[0]] = kernel.converted(cast(Instruction, op))
-    kernel.finish([kernel.values[value][part or 0] for value, part in outputs])
     return KernelOp(name, kernel.block)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from support import calls_of
 from unit.lowering.test_structured_kernels import INSTRUCTIONS, program
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+import mlirhlo
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.structured import KernelOp, MapOp
 from mlirhlo.dialects.structured.index_maps import (
@@ -25,7 +27,13 @@ from mlirhlo.dialects.structured.index_maps import (
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.fake_data import make_fake_arguments
 from mlirhlo.interp.structured import run_kernel
-from mlirhlo.lowering.structured import optimize_kernel, to_structured
+from mlirhlo.lowering.loops import optimized_loops
+from mlirhlo.lowering.structured import (
+    between,
+    optimize_kernel,
+    structured_between,
+    to_structured,
+)
 
 
 @pytest.mark.one_case_in(2)
@@ -157,3 +165,31 @@ def test_reshapes_there_and_back_are_the_identity(
     both = composed(there, back, one)
     dims = tuple(AffineExpr.dimension(dim) for dim in range(len(one)))
     assert both == simplified_map(AffineMap(len(one), 0, dims), one)
+
+
+CHAINS = {
+    "constants": "c = f32[] constant(2) b = A broadcast(c), dimensions={} m = A multiply(x, b) ROOT r = A add(m, b)",
+    "columns": "v = f32[40] parameter(1) b = A broadcast(v), dimensions={1} m = A multiply(x, b) ROOT r = A tanh(m)",
+    "types": "h = B convert(x) p = P compare(x, x), direction=LT n = B negate(h) ROOT r = B select(p, n, h)",
+    "layouts": "y = A{0,1} parameter(1) s = A add(x, y) ROOT r = A exponential(s)",
+    "scalar among arrays": "l = f32[] parameter(1) k = A clamp(l, x, l) ROOT r = A multiply(k, x)",
+    "read twice": "m = A sine(x) q = A multiply(m, m) ROOT r = A add(q, m)",
+}
+
+
+@pytest.mark.parametrize("body", CHAINS.values(), ids=CHAINS)
+def test_a_chain_is_the_map_that_merging_makes(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for letter, type_ in (("A", "f32"), ("B", "bf16"), ("P", "pred")):
+        body = re.sub(rf"\b{letter}\b", f"{type_}[6,40]", body)
+    entry = mlirhlo.parse(f"ENTRY e {{ x = f32[6,40] parameter(0) {body} }}").hlo.entry
+    operands = [p.output for p in entry.parameters]
+
+    def kernel() -> KernelOp:
+        return structured_between("k", [(entry.root.output, None)], operands)
+
+    chain = kernel()
+    assert sum(isinstance(op, MapOp) for op in chain.block.ops) == 1
+    monkeypatch.setattr(between, "_is_chain", lambda *_: False)
+    one_by_one = kernel()
+    assert sum(isinstance(op, MapOp) for op in one_by_one.block.ops) > 1
+    assert str(optimized_loops(chain)) == str(optimized_loops(one_by_one))

@@ -126,7 +126,7 @@ def _chain(ops: Sequence[Instruction], kernel: Kernel) -> SSAValue:
     block = body.finish([computed[root.output]])
     inputs, maps = body.reads()
     types, regions = [tensor_of(shape)], [region_of(block)]
-    op = create_op(MapOp, inputs, types, {"maps": maps_attribute(maps)}, regions=regions)
-    (result,) = kernel.add(op)
+    map_op = create_op(MapOp, inputs, types, {"maps": maps_attribute(maps)}, regions=regions)
+    (result,) = kernel.add(map_op)
     set_name(result, root.instruction_name)
     return result

@@ -60,6 +60,9 @@ class Options:
     execution: int = flag(
         1, group="Run", metavar="N", least=1, help="which run of the part, for one in a loop"
     )
+    timeout: float = flag(
+        60.0, group="Run", metavar="SECONDS", help="processor time of the run that is recorded"
+    )
     record: bool = flag(True, group="Run", help="run the module and record values")
     benchmark: bool = flag(False, group="Run", help="compile the part for the CPU and time it")
     output: str = flag("", "o", group="Output", metavar="FILE", help="the module; FILE.npz beside")
@@ -129,7 +132,8 @@ def _named(view: HloModule, name: str) -> Instruction:
 def _recorded(
     view: HloModule, part: Part, loaded: Loaded, options: Options, path: str
 ) -> dict[str, Any]:
-    recording = debug_cut.record(view, part, _arguments(view, loaded, options), options.execution)
+    arguments = _arguments(view, loaded, options)
+    recording = debug_cut.record(view, part, arguments, options.execution, timeout=options.timeout)
     shapes = [
         hlo_shapes.TupleShape(tuple(op.shape for op in ops))
         for ops in (part.parameters, part.results)
@@ -142,6 +146,7 @@ def _recorded(
     facts: dict[str, Any] = {
         "values": path,
         "executions": recording.executions,
+        "ended": recording.ended,
         "differs": debug_cut.replays(part, recording),
     }
     if options.benchmark:
@@ -181,7 +186,8 @@ def _tell(facts: dict[str, Any]) -> None:
         return
     runs = facts["executions"]
     ran = "once" if runs == 1 else f"{runs} times"
-    print(f"{facts['values']}: inputs and results; the part ran {ran}")
+    until = "" if facts["ended"] else " before the time of the run was over (--timeout)"
+    print(f"{facts['values']}: inputs and results; the part ran {ran}{until}")
     print(
         f"replayed: {facts['differs']}"
         if facts["differs"]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -52,6 +54,12 @@ class Recording:
     outputs: tuple[Value, ...] = field(repr=False)
     executions: int
     """How often the part ran."""
+    ended: bool = True
+    """Whether the whole did, in the time that it had."""
+
+
+class _OutOfTime(Exception):
+    """The run has taken the time that it had."""
 
 
 def cut(
@@ -161,12 +169,18 @@ def _called(module: HloModule, ops: Sequence[Instruction]) -> list[ComputationOp
 
 
 def record(
-    module: HloModule, part: Part, arguments: Sequence[object], execution: int = 1
+    module: HloModule,
+    part: Part,
+    arguments: Sequence[object],
+    execution: int = 1,
+    *,
+    timeout: float = math.inf,
 ) -> Recording:
     """Runs the whole module on the interpreter and keeps what goes in and comes out of a part.
 
-    `execution`: which run of the part, from 1, for one in a loop. Raises `HloError` HLO0869 when it does not run so
-    often, and what running raises.
+    `execution`: which run of the part, from 1, for one in a loop. `timeout`: seconds of processor time after which
+    the run is stopped, for loops that do not end. Raises `HloError` HLO0869 when the part does not run so often, and
+    what running raises.
     """
     watched = {id(op) for op in (*part.parameters, *part.results)}
     latest: dict[int, Value] = {}
@@ -175,9 +189,12 @@ def record(
     found: list[tuple[tuple[Value, ...], tuple[Value, ...]]] = []
     pending: set[int] = set()
     count = 0
+    end = time.process_time() + timeout
 
     def hook(op: Instruction, _: Sequence[Any], value: Any) -> None:
         nonlocal count
+        if time.process_time() > end:
+            raise _OutOfTime
         key = id(op)
         if key not in watched:
             return
@@ -197,14 +214,21 @@ def record(
                 )
 
     inputs = replay.inputs_from_values(module.op, [arguments])
-    replay.run(module.op, inputs, hook=hook)
+    ended = True
+    try:
+        replay.run(module.op, inputs, hook=hook)
+    except _OutOfTime:
+        ended = False
     if not found:
+        within = "with these inputs" if ended else f"in {timeout:g} s and the module has not ended"
         raise error(
             "HLO0869",
-            f"%{last.instruction_name} runs {count} times with these inputs, run {execution} is asked for",
-            help="instructions in reducers and branches that are not taken are not recorded",
+            f"%{last.instruction_name} runs {count} times {within}, run {execution} is asked for",
+            help="instructions in reducers and branches that are not taken are not recorded"
+            if ended
+            else "--timeout=SECONDS gives it more time, --no-record records nothing",
         )
-    return Recording(*found[0], count)
+    return Recording(*found[0], count, ended)
 
 
 def _copied(value: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support import DATA
 
+import mlirhlo
 from mlirhlo.cli.hlo_cut import main
 from mlirhlo.cli.run_hlo_module import main as run_hlo_module
 from mlirhlo.debug.cut import cut, record, replays
@@ -105,3 +106,25 @@ def test_values_are_written_beside_the_module(
     assert main([str(there / "loop.hlo"), "y", "-o", str(there / "part.hlo")]) == 0
     assert {path.name for path in there.iterdir()} == {"loop.hlo", "part.hlo", "part.npz"}
     assert not list(here.iterdir())
+
+
+ENDLESS = """
+body { s = s32[2] parameter(0) ROOT n = s32[2] negate(s) }
+condition { s = s32[2] parameter(0) ROOT t = pred[] constant(true) }
+ENTRY e { x = s32[2] parameter(0) w = s32[2] while(x), condition=condition, body=body ROOT r = s32[2] abs(w) }
+"""
+
+
+def test_a_module_that_does_not_end_is_stopped() -> None:
+    module = mlirhlo.parse(ENDLESS)
+    by_name = {op.instruction_name: op for op in module.hlo.instructions}
+    arguments = [np.array([1, 2], np.int32)]
+    part = cut(module.hlo, [by_name["n"]], height=0)
+    recording = record(module.hlo, part, arguments, 3, timeout=0.2)
+    assert not recording.ended
+    assert recording.executions > 3
+    np.testing.assert_array_equal(np.asarray(recording.outputs[0]), [-1, -2])
+    part = cut(module.hlo, [by_name["r"]], height=0)
+    with pytest.raises(HloError, match="has not ended") as caught:
+        record(module.hlo, part, arguments, timeout=0.2)
+    assert caught.value.code == "HLO0869"

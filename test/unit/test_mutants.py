@@ -34,3 +34,12 @@ def test_what_goes_wrong_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlirhlo.rewrites.simplify.cse.CsePass.run", crash)
     outcome = judge(TEXTS[0], ("pipelines",))
     assert outcome.startswith("pipeline cpu: KeyError at ")
+
+
+def test_a_loop_without_end_is_not_compared() -> None:
+    text = """HloModule endless
+body { s = s32[] parameter(0) ROOT n = s32[] negate(s) }
+condition { s = s32[] parameter(0) ROOT t = pred[] constant(true) }
+ENTRY e { x = s32[] parameter(0) ROOT w = s32[] while(x), condition=condition, body=body }
+"""
+    assert judge(text, ("values",)) == "verified"

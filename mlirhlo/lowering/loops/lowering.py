@@ -118,8 +118,8 @@ def to_loops(kernel: KernelOp, *, check: bool = True) -> FuncOp:
     op = computing(kernel)
     lowering = lowering_of(op)
     if op is None or lowering is None:
-        op = op or cast(ReturnOp, kernel.block.last_op)
-        raise no_loops(op, "the CPU compiler makes loops of its HLO instruction")
+        without = op or cast(ReturnOp, kernel.block.last_op)
+        raise no_loops(without, "the CPU compiler makes loops of its HLO instruction")
     schedule = read_schedule(op, LoopSchedule)
     if schedule is None:
         raise error("HLO0806", f"`{op.name}` of @{kernel.kernel_name} has no schedule")

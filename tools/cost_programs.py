@@ -65,7 +65,8 @@ def elementwise(t: str) -> list[tuple[str, str]]:
     """Every elementwise opcode that takes a type."""
     found: list[tuple[str, str]] = []
     for name, row in OPCODES.items():
-        if not row.elementwise or row.arity not in (1, 2) or name == "convert":
+        count = row.arity
+        if not row.elementwise or not isinstance(count, int) or count > 2 or name == "convert":
             continue
         if (name.startswith(NEEDS_INTEGERS) and t[0] not in "su") or (name, t) == (
             "remainder",
@@ -73,9 +74,7 @@ def elementwise(t: str) -> list[tuple[str, str]]:
         ):
             continue  # the verifier takes them, and they have no meaning
         for result in (t, "pred", "f32"):
-            text = (
-                f"{name}({', '.join([f'${t}[{SIZE}]'] * int(row.arity))}){ATTRIBUTES.get(name, '')}"
-            )
+            text = f"{name}({', '.join([f'${t}[{SIZE}]'] * count)}){ATTRIBUTES.get(name, '')}"
             if is_valid(shape := f"{result}[{SIZE}]", text):
                 found.append((shape, text))
                 break

@@ -190,9 +190,9 @@ def _moments(
                 yield pending.pop(), counter
                 counter += 1
             continue
-        callees = op.calling_keys and [
+        callees = [
             by_name[name]
-            for name in op.called_computations
+            for name in (op.called_computations if op.calling_keys else ())
             if (op.opcode.name in CONTROL_FLOW or op.opcode.name == "async-start")
             and name in by_name
             and name not in seen

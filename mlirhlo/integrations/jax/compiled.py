@@ -362,13 +362,14 @@ class Compiled(_Described):
             return getattr(self.executable, name)
         jax = require("jax", "jax", "mlirhlo.jax")
         one = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
-        if name.endswith("shardings"):
-            return jax.tree.map(lambda _: one, types)
         layouts = require("jax.experimental.layout", "jax", "mlirhlo.jax")
-        return jax.tree.map(
-            lambda array: layouts.Format(layouts.Layout(tuple(range(len(array.shape))), ()), one),
-            types,
-        )
+
+        def of(array: Any) -> Any:
+            if name.endswith("shardings"):
+                return one
+            return layouts.Format(layouts.Layout(tuple(range(len(array.shape))), ()), one)
+
+        return jax.tree.map(of, types)
 
     @property
     def traced(self) -> Any:

@@ -13,9 +13,9 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.rewrites.stablehlo_to_hlo import shardy, shardy_ops
-from mlirhlo.rewrites.stablehlo_to_hlo.annotations import read_common
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Exporter
 from mlirhlo.rewrites.stablehlo_to_hlo.entry import Function, device_counts
+from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import read_common
 from mlirhlo.rewrites.stablehlo_to_hlo.ops import (
     asynchronous,
     chlo_ops,

@@ -26,8 +26,12 @@ from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, parse_shape
 from mlirhlo.dialects.hlo.syntax import SyntaxProblem
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.rewrites.stablehlo_to_hlo.annotations import entries_of, frontend, parse_sharding
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, Exporter, location_of, type_problem
+from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import (
+    entries_of,
+    frontend,
+    parse_sharding,
+)
 from mlirhlo.rewrites.stablehlo_to_hlo.shardy import result_sharding, tensor_sharding
 from mlirhlo.rewrites.stablehlo_to_hlo.types import TypeProblem, hlo_shape
 

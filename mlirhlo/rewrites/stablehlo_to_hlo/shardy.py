@@ -22,7 +22,6 @@ from mlirhlo.dialects.hlo.attributes.sharding import (
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.sdy.attributes import MeshAttr
-from mlirhlo.rewrites.stablehlo_to_hlo.annotations import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.core import (
     CONSTANTS,
     Body,
@@ -30,6 +29,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.core import (
     result_shape,
     result_shapes,
 )
+from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.mesh import hlo_axes, hlo_mesh, named_mesh
 from mlirhlo.rewrites.stablehlo_to_hlo.types import hlo_shape
 

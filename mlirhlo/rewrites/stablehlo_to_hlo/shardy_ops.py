@@ -16,8 +16,8 @@ from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
 from mlirhlo.dialects.hlo.names import legal_name
 from mlirhlo.dialects.stablehlo import OP_CLASSES
-from mlirhlo.rewrites.stablehlo_to_hlo.annotations import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, lowers, result_shape
+from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.shardy import SHARDING, tensor_sharding
 from mlirhlo.rewrites.stablehlo_to_hlo.types import hlo_shape
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import pytest
 from xdsl.dialects import arith, cf, scf
@@ -333,8 +334,9 @@ def test_operands_that_change_one_by_one_are_a_tuple_to_all(width: int) -> None:
         assert hash(operands) == hash(expected)
         assert operands[:2] == expected[:2]
         assert isinstance(operands[:2], tuple)
-        assert operator.add(operands, (other,)) == (*expected, other)
-        assert operator.add((other,), operands) == (other, *expected)
+        joined: Any = operands
+        assert operator.add(joined, (other,)) == (*expected, other)
+        assert operator.add((other,), joined) == (other, *expected)
     assert not list(values[1].uses)
     assert not list(values[2].uses)
     assert {(use.operation, use.index) for use in other.uses} == {

@@ -28,7 +28,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.ops.reduction import results_of
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
 with LATE:
-    from mlirhlo.rewrites.stablehlo_to_hlo import annotations as stablehlo_to_hlo_annotations
+    from mlirhlo.rewrites.stablehlo_to_hlo import frontend_attributes
 
 
 def _tupled(values: Sequence[SSAValue], body: Body) -> SSAValue:
@@ -159,11 +159,11 @@ def composite(op: Operation, body: Body) -> Sequence[SSAValue]:
     entries = {
         "composite.attributes": "{}"
         if attributes is None
-        else stablehlo_to_hlo_annotations.spell(attributes),
+        else frontend_attributes.spell(attributes),
         "composite.name": _text(attribute(op, "name")),
         "composite.version": "0" if version is None else str(version.value.data),  # type: ignore[attr-defined]
     }
-    stablehlo_to_hlo_annotations.frontend(body, entries)
+    frontend_attributes.frontend(body, entries)
     properties: dict[str, Attribute] = {
         "to_apply": calls(computation),
         "is_composite": boolean(True),

@@ -26,7 +26,6 @@ from mlirhlo.dialects.hlo.ops import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Layout, Shape, TupleShape, array
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.dialects.stablehlo.elements import array_of
-from mlirhlo.rewrites.stablehlo_to_hlo.annotations import spell
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     attribute,
     boolean,
@@ -42,6 +41,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     text,
 )
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, calls, lowers, result_shapes
+from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import spell
 from mlirhlo.rewrites.stablehlo_to_hlo.ops.linear_algebra import convolution_numbers
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 from mlirhlo.rewrites.stablehlo_to_hlo.types import element_type_of

@@ -14,7 +14,6 @@ from mlirhlo.dialects.hlo.attributes.dimensions import (
     WindowAttr,
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, array
-from mlirhlo.rewrites.stablehlo_to_hlo.annotations import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     attribute,
     boolean,
@@ -30,6 +29,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.attributes import (
     word,
 )
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, joined_shape, lowers, result_shape
+from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import frontend
 from mlirhlo.rewrites.stablehlo_to_hlo.ops.data_movement import array_shape, transposed
 from mlirhlo.rewrites.stablehlo_to_hlo.ops.elementwise import laid_out
 from mlirhlo.rewrites.stablehlo_to_hlo.ops.reduction import results_of

@@ -24,7 +24,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, lowers, result_shapes
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
 with LATE:
-    from mlirhlo.rewrites.stablehlo_to_hlo import annotations as stablehlo_to_hlo_annotations
+    from mlirhlo.rewrites.stablehlo_to_hlo import frontend_attributes
 
 
 def channel(op: Operation, *, keep_zero: bool = False) -> dict[str, Attribute]:
@@ -124,6 +124,4 @@ def _transfer(op: Operation, body: Body) -> None:
     if len(flat) % 2:
         raise problem("HLO0426", op, "source_target_pairs is not a list of pairs")
     spelled = ",".join(f"{{{a},{b}}}" for a, b in zip(flat[::2], flat[1::2], strict=True))
-    stablehlo_to_hlo_annotations.frontend(
-        body, {"_xla_send_recv_source_target_pairs": "{" + spelled + "}"}
-    )
+    frontend_attributes.frontend(body, {"_xla_send_recv_source_target_pairs": "{" + spelled + "}"})

@@ -6,7 +6,7 @@ import pytest
 from support import BIN, ROOT, run
 
 LIT = ROOT / "test" / "lit"
-SUFFIXES = {".mlir", ".hlo", ".txt", ".test"}
+SUFFIXES = {".mlir", ".hlo", ".txt", ".test", ".ptx"}
 
 
 def groups() -> list[str]:

@@ -157,8 +157,13 @@ ONE: Mapping[str, str] = {
     "barrier": "i = s32[] constant(0)\nt = (s32[], f32[<=6]) tuple(i, v)\n"
     "b = (s32[], f32[<=6]) opt-barrier(t)\nROOT r = f32[<=6] get-tuple-element(b), index=1",
     "tuple": "ROOT t = ((f32[<=6], s32[]), f32[<=6]) tuple(u, v)",
-    "fft_stays": "c = c64[<=6] convert(v)\ni = c64[<=6,3] broadcast(c), dimensions={0}\n"
-    "f = c64[<=6,3] fft(i), fft_type=FFT, fft_length={3}\nROOT r = f32[<=6,3] real(f)",
+    "transforms": "c = c64[<=6] convert(v)\ni = c64[<=6,2] broadcast(c), dimensions={0}\n"
+    "f = c64[<=6,2] fft(i), fft_type=FFT, fft_length={2}\nROOT r = f32[<=6,2] real(f)",
+    "factors": "p = f32[<=6] multiply(v, v)\nc = f32[<=6,1,1] broadcast(p), dimensions={0}\n"
+    "l = f32[<=6,1,1] cholesky(c), lower=true\nROOT r = f32[<=6,1,1] triangular-solve(l, c), left_side=true, "
+    "lower=true, unit_diagonal=true, transpose_a=NO_TRANSPOSE",
+    "largest": "c = f32[<=6,5] broadcast(v), dimensions={0}\n"
+    "ROOT t = (f32[<=6,2], s32[<=6,2]) topk(c), k=2, largest=true",
     "map": "ROOT r = f32[<=6] map(v, v), dimensions={0}, to_apply=odd",
 }
 TWO: Mapping[str, str] = {

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
@@ -24,6 +24,7 @@ from mlirhlo.lowering.gpu.builder import KernelBuilder, gpu_module
 from mlirhlo.lowering.gpu.devices import GpuDevice
 from mlirhlo.lowering.gpu.elements import ElementBuilder, array
 from mlirhlo.lowering.gpu.kernel import GpuKernel, Launch
+from mlirhlo.lowering.gpu.schedule_checks import check_schedule
 from mlirhlo.lowering.hlo_to_loops.elements import Value, buffer_type, memory_type, to_memory
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import store
 from mlirhlo.lowering.schedule.attributes import Schedule, schedule_of
@@ -152,6 +153,8 @@ class LaunchBuilder(KernelBuilder):
         self.read, self.written = frozenset(read), frozenset(written)
         self.in_place: frozenset[int] = frozenset()
         """Numbers of buffers that are read before the same index is written; for `Plan.accesses`."""
+        self.static_bytes = 0
+        """Of other shared memory."""
         self.shared_bytes = 0
         """Of dynamic shared memory that buffers of `shared_arrays` take."""
         entry = plan.name if not plan.launches else f"{plan.name}_{len(plan.launches)}"
@@ -177,6 +180,11 @@ class LaunchBuilder(KernelBuilder):
     def read_in_place(self, values: Collection[SSAValue]) -> None:
         """Says of which values elements are read before those of the same index are written."""
         self.in_place = frozenset(self.plan.numbers[v] for v in values if v in self.plan.numbers)
+
+    def shared(self, sizes: Sequence[int], element: Attribute) -> SSAValue:
+        """As `KernelBuilder.shared`, and counted."""
+        self.static_bytes += prod(sizes) * cast("Any", element).size
+        return super().shared(sizes, element)
 
     def shared_arrays(
         self,
@@ -207,8 +215,17 @@ class LaunchBuilder(KernelBuilder):
         cluster: int = 1,
     ) -> None:
         """Ends the kernel and adds the launch, with so many further bytes of dynamic shared memory, and neighbouring
-        blocks in clusters."""
+        blocks in clusters. Raises `HloError` HLO0806 where a block has not so much shared memory."""
         shared_bytes += self.shared_bytes
+        device = self.plan.device
+        whole = self.static_bytes + shared_bytes
+        if whole > device.shared_memory_per_block_optin or (
+            self.static_bytes > device.shared_memory_per_block
+        ):
+            raise error(
+                "HLO0806",
+                f"a block of {self.name} takes {whole} bytes of shared memory, more than {device.name} has for it",
+            )
         grid = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         block = (threads, 1, 1)
         self.plan.ops += self.globals
@@ -251,11 +268,9 @@ def launch_all(kernel: KernelOp, name: str, device: GpuDevice) -> GpuKernel:
                 plan.begins_as(op.output, op.pieces[0])
     for number in sorted(groups):
         schedule = schedules[number]
-        launcher = _LAUNCHERS.get(schedule.kind)
-        if launcher is None:
-            raise error("HLO0806", f"no GPU code is of kind `{schedule.kind}`")
+        check_schedule(groups[number], schedule, device)
         with target.using(target.PTX):
-            launcher(plan, groups[number], schedule)
+            _LAUNCHERS[schedule.kind](plan, groups[number], schedule)
     _copies(plan)
     return plan.finish()
 

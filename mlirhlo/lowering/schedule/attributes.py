@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -93,16 +93,16 @@ def _written(value: str | int | tuple[int, ...]) -> Attribute:
     return integers64(*value) if isinstance(value, tuple) else IntegerAttr(value, i64)
 
 
-def _read(key: str, attribute: Attribute) -> str | int | tuple[int, ...] | None:
-    """The value of a field; None for one of another type than the field has."""
-    match key, attribute:
-        case (("kind" | "format"), StringAttr()):
+def _read(
+    field: str | int | tuple[int, ...], attribute: Attribute
+) -> str | int | tuple[int, ...] | None:
+    """The value of an attribute; None where it has another type than the field, of which this is a value."""
+    match field, attribute:
+        case str(), StringAttr():
             return attribute.data
-        case "tile" | "pitches" | "swizzle" | "written" | "lanes", DenseArrayBase():
+        case tuple(), DenseArrayBase():
             return tuple(cast(Any, attribute).get_values())
-        case (("kind" | "format" | "tile" | "pitches" | "swizzle" | "written"), _):
-            return None
-        case _, IntegerAttr():
+        case int(), IntegerAttr():
             return attribute.value.data
         case _:
             return None
@@ -113,13 +113,15 @@ def element_of(value: SSAValue) -> PrimitiveType:
     return BY_MLIR[cast(Any, value.type).element_type]
 
 
+_REQUIRED: Mapping[str, str | int] = {"kind": "", "launch": 0}
+"""Values of the fields without a default."""
+
+
 @lru_cache(maxsize=16)
-def _field_names(cls: type[AnySchedule]) -> tuple[frozenset[str], frozenset[str]]:
-    """Of all fields, and of those without a default."""
-    every = fields(cls)
-    return frozenset(f.name for f in every), frozenset(
-        f.name for f in every if f.default is MISSING
-    )
+def _samples(cls: type[AnySchedule]) -> dict[str, str | int | tuple[int, ...]]:
+    """A value of each field: its default where it has one."""
+    defaults: dict[str, Any] = {f.name: f.default for f in fields(cls)}
+    return {name: _REQUIRED.get(name, value) for name, value in defaults.items()}
 
 
 ScheduleT = TypeVar("ScheduleT", bound=AnySchedule)
@@ -138,15 +140,15 @@ def read_schedule(op: Operation, cls: type[ScheduleT]) -> ScheduleT | None:
     attribute = op.attributes.get(SCHEDULE)
     if attribute is None:
         return None
-    known, required = _field_names(cast("Any", cls))
+    samples = _samples(cast("Any", cls))
     entries: Mapping[str, Attribute] = (
         attribute.data if isinstance(attribute, DictionaryAttr) else {}
     )
-    if not required <= entries.keys() <= known:
+    if not samples.keys() & _REQUIRED.keys() <= entries.keys() <= samples.keys():
         raise error("HLO0806", f"`{attribute}` on `{op.name}` is not a schedule")
     values: dict[str, Any] = {}
     for key, value in entries.items():
-        values[key] = _read(key, value)
+        values[key] = _read(samples[key], value)
         if values[key] is None:
             raise error("HLO0806", f"`{key}` of the schedule of `{op.name}` is `{value}`")
     return cls(**values)

@@ -73,7 +73,7 @@ def _pad_where_read(op: ContractOp) -> None:
 
 
 def _tiled(schedule: Schedule, product: MatrixProduct, gpu: GpuDevice, *, tf32: bool) -> Schedule:
-    format_ = _matrix_format(product.op, gpu, tf32=tf32)
+    format_ = matrix_format(product.op, gpu, tf32=tf32)
     is_rounded = format_ is not None
     factor = _factors(product.op)[0] if is_rounded else BY_MLIR[product.op.accumulator]
     rows, columns, terms, batch = (
@@ -111,7 +111,7 @@ def _factors(op: ContractOp) -> list[PrimitiveType]:
     return [element_of(v) for v in yielded(op.body)]
 
 
-def _matrix_format(op: ContractOp, gpu: GpuDevice, *, tf32: bool) -> str | None:
+def matrix_format(op: ContractOp, gpu: GpuDevice, *, tf32: bool) -> str | None:
     """What factors are rounded to for the matrix units, "" for nothing; None where there are no units for them."""
     first, second = _factors(op)
     accumulator = BY_MLIR[op.accumulator]

@@ -16,7 +16,7 @@ _BYTES = 16
 """That a thread reads at once."""
 _THREADS = 256
 _WARP = 32
-_MOST = 32
+MOST_FOLDED = 32
 """Elements of several rows, side by side, that a thread folds."""
 _PARTIAL = 0.02
 """Part of the traffic that folds of parts, written and read again, may add."""
@@ -56,7 +56,7 @@ def _flat(fold: FoldOp, device: GpuDevice) -> Schedule | None:
     slots = together * columns
     threads = min(device.threads_per_block_limit, -(-slots // (vector * _WARP)) * _WARP)
     shared = slots * sum(element_of(v).byte_size for v in fold.outputs)
-    is_small = -(-slots // (threads * vector)) * vector <= _MOST
+    is_small = -(-slots // (threads * vector)) * vector <= MOST_FOLDED
     if not is_small or shared > device.shared_memory_per_block_optin:
         return None
     written = sum(element_of(v).byte_size for v in fold.outputs) * columns

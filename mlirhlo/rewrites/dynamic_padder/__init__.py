@@ -64,7 +64,8 @@ class DynamicPadderPass(HloPass):
     it last, places that are read are clamped by sizes in use; reshapes that cut dynamic dimensions, pads,
     concatenations and reverses put elements where the sizes say. Loops, calls and conditionals carry sizes in
     their tuples. The entry keeps its signature: `PadToStatic` and `SliceToDynamic` convert at the edges, and
-    around instructions that are not in this list, which stay dynamic (`fft`, fusions, custom calls, …).
+    around instructions that are not in this list, which stay dynamic (fusions, custom calls, transforms along a
+    dynamic dimension, …).
     Pitfall: sizes are not checked when the program runs. Source: XLA's DynamicPadder and
     DynamicDimensionInference; the interpreter's meaning of dynamic arrays.
     """

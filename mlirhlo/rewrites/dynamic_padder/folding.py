@@ -14,6 +14,7 @@ from mlirhlo.dialects.hlo.ops import (
     ComputationOp,
     ConvolutionOp,
     DotOp,
+    FftOp,
     ParameterOp,
     ReduceOp,
     ReduceWindowOp,
@@ -53,6 +54,23 @@ def _results(scope: Scope, made: Instruction, sizes: Sizes, count: int = 0) -> T
     whole = scope.value(made.output)
     number = count or len(made.shape.elements)
     return tuple(Bounded(scope.graph.element(whole, k), sizes) for k in range(number))
+
+
+# ---------------------------------------------------------------- batches
+
+_RANKS = {"cholesky": 2, "triangular-solve": 2, "topk": 1}
+"""Dimensions of one problem, the last ones."""
+
+
+@handles("fft", "cholesky", "triangular-solve", "topk")
+def batch(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Each problem of a batch is solved on its own, those out of use too; None where a problem has a dynamic size."""
+    arrays = [scope.array(tree) for tree in operands]
+    rank = len(op.fft_length) if isinstance(op, FftOp) else _RANKS[op.opcode.name]
+    if any(size is not None for found in arrays for size in found.sizes[-rank:]):
+        return None
+    made = scope.again(op, [found.data for found in arrays], _static(op.shape))
+    return _results(scope, made, merged(*arrays))
 
 
 # ---------------------------------------------------------------- reduce

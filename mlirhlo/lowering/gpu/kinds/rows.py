@@ -15,7 +15,6 @@ from math import prod
 
 from xdsl.ir import Operation
 
-from mlirhlo.diagnostics import error
 from mlirhlo.dialects.structured import FoldOp, sizes_of
 from mlirhlo.lowering.builder import Index, memref_of
 from mlirhlo.lowering.gpu.element_ops import initial
@@ -32,9 +31,6 @@ from mlirhlo.lowering.schedule.row_chains import WARP, folds_below
 def rows(plan: Plan, ops: Sequence[Operation], schedule: Schedule) -> None:
     """One launch, or two where blocks share a row."""
     folds = folds_below(ops)
-    most = schedule.threads * plan.device.blocks_per_cluster_limit
-    if schedule.row_threads > most:
-        raise error("HLO0806", f"{plan.device.name} has no more than {most} threads for a row")
     if schedule.parts > 1:
         _split(plan, ops, folds, schedule)
         return

@@ -19,7 +19,6 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.structured import MapOp
 from mlirhlo.lowering.builder import Index
@@ -39,18 +38,10 @@ _UNROLLED = 16
 
 @launches("transpose")
 def transpose(plan: Plan, ops: Sequence[MapOp], schedule: Schedule) -> None:
-    """One launch for each op. Raises `HloError` HLO0806 for a tile of other dimensions than what the op reads, or lanes
-    that are no warp."""
+    """One launch for each op."""
     for op in ops:
         crossing = crossing_of(op)
-        groups = 0 if crossing is None else len(crossing.sizes)
-        lengths = {len(schedule.tile), len(schedule.pitches)}
-        lengths |= {len(schedule.lanes), len(schedule.written)} if schedule.lines else set()
-        is_warp = not schedule.lines or (prod(schedule.lanes) == _WARP and min(schedule.lanes) > 0)
-        if crossing is None or lengths != {groups} or not is_warp:
-            raise error(
-                "HLO0806", f"`{op.name}` does not read such boxes across {groups} dimensions"
-            )
+        assert crossing is not None
         _launch(plan, op, crossing, schedule)
 
 

@@ -1,6 +1,6 @@
 """Which schedules have code on GPUs: the fields that each kind takes, and what their numbers have to be.
 
-Schedules that passes choose hold by construction; one that a person wrote is refused here before code is made of it.
+Schedules that passes choose hold by construction; one that a person wrote is refused here before it becomes code.
 """
 
 from __future__ import annotations
@@ -152,17 +152,18 @@ def _transpose(ops: Sequence[MapOp], s: Schedule, device: GpuDevice) -> Failing:
             return f"boxes have {rank} dimensions, and {limit} elements at most"
         if len(s.swizzle) not in (0, 3) or (not s.lines and (s.written or s.lanes)):
             return "swizzle has three numbers; written and lanes are for lines"
+        if not _are_apart(crossing.order, s.tile, s.pitches, s.swizzle):
+            return "elements share memory"
         if s.lines:
             if prod(s.lanes) != WARP or s.lines > max(s.tile) or max(s.tile) == 1:
                 return f"lanes are {WARP} in all, and lines within the tile"
             part = Lattice(s.pitches, s.written, s.lanes, s.lines).part(crossing, s.tile)
-            if not _are_apart(part, s.written, ()):
+            if not _are_apart(crossing.order, part, s.written, ()):
                 return "elements share memory in the second array"
     return _first_failing(
-        (s.threads > 0 and s.row_threads > 0, "threads and row_threads are not given"),
+        (s.threads > 0 and s.row_threads > 0, "threads and row_threads are missing"),
         (all(_divides_warp(n) for n in (s.row_threads, s.column_threads)), "runs divide no warp"),
         (s.is_across < 2, "is_across is 0 or 1"),
-        (_are_apart(s.tile, s.pitches, s.swizzle), "elements share memory"),
     )
 
 
@@ -170,9 +171,11 @@ def _divides_warp(number: int) -> bool:
     return number == 0 or WARP % number == 0
 
 
-def _are_apart(tile: Sequence[int], pitches: Sequence[int], swizzle: Sequence[int]) -> bool:
-    """Whether each element of a box has an index of its own in shared memory."""
-    steps = [np.arange(size) * pitch for size, pitch in zip(tile, pitches, strict=True)]
+def _are_apart(
+    groups: Sequence[int], tile: Sequence[int], pitches: Sequence[int], swizzle: Sequence[int]
+) -> bool:
+    """Whether each element of a box has an index of its own in shared memory, along the groups that are read."""
+    steps = [np.arange(tile[group]) * pitches[group] for group in groups]
     index = functools.reduce(np.add.outer, steps, np.zeros((), np.int64))
     if swizzle:
         every, count, unit = swizzle
@@ -188,7 +191,7 @@ def _rows(ops: Sequence[Operation], s: Schedule, device: GpuDevice) -> Failing:
     is_alone = len(folds) == 1 and all(sizes_of(op.results[0]) == sizes for op in ops)
     most = s.threads * device.blocks_per_cluster_limit
     if not s.threads or not _is_power(s.row_threads):
-        return "threads are given, and row_threads, a power of two"
+        return "there are threads, and row_threads, a power of two"
     return _first_failing(
         (s.row_threads <= most, f"{device.name} has no more than {most} threads for a row"),
         (
@@ -225,7 +228,7 @@ def _columns(ops: Sequence[Operation], s: Schedule, device: GpuDevice) -> Failin
     folds, parts, width = folds_below(ops), max(s.parts, 1), max(s.vector, 1)
     sizes, length = sizes_of(folds[0].outputs[0]), prod(folds[0].folded)
     if not s.row_threads or not s.threads or s.threads % s.row_threads:
-        return "threads are given, and row_threads that divide them"
+        return "there are threads, and row_threads that divide them"
     return _first_failing(
         (all(sizes_of(op.results[0]) == sizes for op in ops), "its results are not columns"),
         (length % parts == 0, f"a column of {length} has no {parts} equal parts"),
@@ -242,7 +245,7 @@ def _flat_columns(ops: Sequence[Operation], s: Schedule, device: GpuDevice) -> F
     folds = folds_below(ops)
     count, rows = prod(sizes_of(folds[0].outputs[0])), prod(folds[0].folded)
     if min(s.threads, s.vector, s.row_threads, s.parts) < 1 or s.row_threads > rows:
-        return f"threads, vector, parts and up to {rows} row_threads are given"
+        return f"threads, vector, parts and up to {rows} row_threads are needed"
     slots, whole = s.row_threads * count, rows // s.row_threads
     share = -(-whole // s.parts)
     return _first_failing(
@@ -295,7 +298,7 @@ def _staged_elements(ops: Sequence[Operation], s: Schedule, device: GpuDevice) -
     del device
     rank = len(sizes_of(ops[0].results[0]))
     return _first_failing(
-        (s.threads > 0, "threads are not given"), (len(s.tile) == rank, f"tile has {rank} numbers")
+        (s.threads > 0, "threads are missing"), (len(s.tile) == rank, f"tile has {rank} numbers")
     )
 
 

@@ -58,19 +58,33 @@ def _results(scope: Scope, made: Instruction, sizes: Sizes, count: int = 0) -> T
 
 # ---------------------------------------------------------------- batches
 
-_RANKS = {"cholesky": 2, "triangular-solve": 2, "topk": 1}
-"""Dimensions of one problem, the last ones."""
+
+@handles("fft")
+def transforms(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Arrays of a batch; None where a transformed dimension has a dynamic size."""
+    assert isinstance(op, FftOp)
+    return _batch(scope, op, operands, len(op.fft_length))
 
 
-@handles("fft", "cholesky", "triangular-solve", "topk")
-def batch(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
-    """Each problem of a batch is solved on its own, those out of use too; None where a problem has a dynamic size."""
+@handles("cholesky", "triangular-solve")
+def matrices(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Matrices of a batch; None where they have a dynamic size."""
+    return _batch(scope, op, operands, 2)
+
+
+@handles("topk")
+def largest(scope: Scope, op: Instruction, operands: Sequence[Tree]) -> Tree | None:
+    """Rows of a batch; None where they have a dynamic size."""
+    return _batch(scope, op, operands, 1)
+
+
+def _batch(scope: Scope, op: Instruction, operands: Sequence[Tree], rank: int) -> Tree | None:
+    """Each problem of `rank` dimensions, the last ones, is solved on its own, those out of use too."""
     arrays = [scope.array(tree) for tree in operands]
-    rank = len(op.fft_length) if isinstance(op, FftOp) else _RANKS[op.opcode.name]
-    if any(size is not None for found in arrays for size in found.sizes[-rank:]):
+    if any(size is not None for array in arrays for size in array.sizes[-rank:]):
         return None
-    made = scope.again(op, [found.data for found in arrays], _static(op.shape))
-    return _results(scope, made, merged(*arrays))
+    bounded = scope.again(op, [array.data for array in arrays], _static(op.shape))
+    return _results(scope, bounded, merged(*arrays))
 
 
 # ---------------------------------------------------------------- reduce

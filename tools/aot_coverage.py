@@ -153,15 +153,13 @@ def judged(
     ahead = compiled()
     if compiled() != ahead:
         return "other bytes the second time", 0, 0.0
-    if len(inputs.per_device) > 1:
-        return "ok, compiled only: several devices", len(ahead.object), 0.0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, data in emitted(ahead, ["obj"]).items():
             (folder / file).write_bytes(data)
         (folder / "main.c").write_text(_main(ahead))
         leaves = ahead.signature.arguments
-        arrays = _leaves(inputs.per_device[0])
+        arrays = [array for device in inputs.per_device for array in _leaves(device)]
         if len(arrays) != len(leaves):
             return f"wrong: {len(arrays)} arguments for {len(leaves)}", len(ahead.object), 0.0
         for number, (array, leaf) in enumerate(zip(arrays, leaves, strict=True)):
@@ -170,7 +168,7 @@ def judged(
         spent = 0.0
         for compiler in compilers:
             problem, spent = _run(ahead, folder, compiler, options)
-            if problem := problem or _differs(entry, ahead, folder):
+            if problem := problem or _differs(entry, ahead, folder, len(inputs.per_device)):
                 return f"{compiler}: {problem}", len(ahead.object), spent
         if options.valgrind and (problem := _under_valgrind(folder, _libraries(ahead)[1])):
             return problem, len(ahead.object), spent
@@ -275,15 +273,16 @@ def _libraries(ahead: Ahead) -> tuple[list[str], str]:
     return [str(found), f"-Wl,-rpath-link,{folder}", *others], str(folder)
 
 
-def _differs(entry: Entry, ahead: Ahead, folder: Path) -> str:
-    """What is wrong with the results; nothing when they are the recorded ones."""
+def _differs(entry: Entry, ahead: Ahead, folder: Path, devices: int) -> str:
+    """What is wrong with the results of so many devices; nothing when they are the recorded ones."""
     got: list[Any] = []
     for number, leaf in enumerate(ahead.signature.results):
         data = (folder / f"out{number}").read_bytes()
         dtype = np.dtype(leaf.shape.element_type.dtype)
         sizes = [leaf.dimensions[d] for d in leaf.order]
         got.append(np.frombuffer(data, dtype).reshape(sizes).transpose(np.argsort(leaf.order)))
-    problem = _compare(entry, [got], None)
+    each = len(got) // devices
+    problem = _compare(entry, [got[d * each : (d + 1) * each] for d in range(devices)], None)
     return f"wrong: {problem}" if problem else ""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
-from mlirhlo.aot import elf, runtime_ir
+from mlirhlo.aot import devices, elf, runtime_ir
 from mlirhlo.aot.pool import add_pool
 from mlirhlo.aot.runtime_ir import ALIGNMENT, HEADER_BYTES, Part, Wrapper
 from mlirhlo.aot.signature import Signature, identifier, signature_of
@@ -74,6 +74,10 @@ class Ahead:
     libraries: Sequence[str] = field(default_factory=tuple[str, ...])
     """What has to be linked beside the C library, as a linker's options."""
 
+    replicas: int = 1
+    partitions: int = 1
+    """Devices of a program whose devices meet are replicas times partitions; 1 of others."""
+
     @property
     def is_elf(self) -> bool:
         return self.object[:4] == b"\x7fELF"
@@ -101,17 +105,27 @@ def compile_ahead(
     """
     name = _checked_name(name, module)
     chosen = variants(triple, march)
-    lowered = [_lower(module, v, weights_in_file) for v in chosen]
-    plan = lowered[0].plan
-    weights, places = _weights_file([one.weights for one in lowered])
+    program = devices.program_of(module)
+    lowered = [_lower(program.module, v, weights_in_file) for v in chosen]
+    tables = devices.tables_of(program, [one.plan for one in lowered])
+    if tables is None:
+        program = devices.Program(module)
+    elif "-linux-" not in triple:
+        raise error(
+            "HLO0841",
+            f"{triple}: a program whose devices meet runs on threads of Linux",
+            help="choose a target with linux in its name, or compile the program of one device",
+        )
+    weights, offsets = _weights_file([one.weights for one in lowered])
     wrapper = Wrapper(
         name,
         triple,
-        signature_of(HloModule(module), plan, config),
-        max(one.plan.arena_size for one in lowered),
-        [Part(v.name, _entry(n), v.level, places[n]) for n, v in enumerate(chosen)],
+        _signature(module, program, lowered[0].plan, config),
+        max(one.plan.arena_size for one in lowered) if tables is None else tables.total_bytes,
+        [Part(v.name, _entry(n), v.level, offsets[n]) for n, v in enumerate(chosen)],
         weights[:HEADER_BYTES],
         len(weights),
+        tables,
     )
     text = _joined(wrapper, lowered, chosen, lapack_symbol)
     least = chosen[-1]
@@ -125,7 +139,19 @@ def compile_ahead(
         code,
         weights,
         _libraries(code, text, lapack_symbol),
+        program.replicas,
+        program.partitions,
     )
+
+
+def _signature(
+    module: ModuleOp, program: devices.Program, plan: CpuPlan, config: Config | None
+) -> Signature:
+    """The arrays of callers: whole ones, or those of every device."""
+    if program.tiles is not None:
+        return signature_of(HloModule(module), program.arguments, program.results, config)
+    shapes = [[buffer.shape for buffer in each] for each in (plan.parameters, plan.results)]
+    return signature_of(HloModule(module), *shapes, config, program.count)
 
 
 def _checked_name(name: str, module: ModuleOp) -> str:
@@ -161,7 +187,7 @@ def _lower(module: ModuleOp, variant: Variant, weights_in_file: bool) -> _Lowere
 
 def _check_callbacks(plan: CpuPlan) -> None:
     for site in plan.sites:
-        if site.op is not None:
+        if site.op is not None and not site.is_native:
             op = site.op
             message = f"%{op.instruction_name or op.opcode.name} = {op.opcode.name}"
             target = op.properties.get("custom_call_target")
@@ -193,13 +219,14 @@ def _check_routines(plan: CpuPlan, text: str) -> None:
 
 
 def _take_weights(plan: CpuPlan) -> list[bytes]:
-    """Makes large constants parameters behind the module's own."""
+    """Makes large constants parameters behind the module's own, and the context of a device that meets others."""
+    first = len(plan.parameters) + bool(plan.sites)
     taken: list[bytes] = []
     kept = [b for b in plan.constants if b.size < _WEIGHT_BYTES]
     for buffer in plan.constants:
         if buffer.size >= _WEIGHT_BYTES:
             data = physical_bytes(buffer)
-            number = len(plan.parameters) + len(taken)
+            number = first + len(taken)
             for other in (buffer, *(b for b in plan.buffers if b.home is buffer)):
                 other.parameter, other.literal = number, None
             plan.buffers.append(buffer)

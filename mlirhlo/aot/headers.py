@@ -39,6 +39,8 @@ def header(ahead: Ahead, cpp_class: str = "") -> str:
         _SHARED,
         f"#define {upper}_ALIGNMENT {ALIGNMENT}",
         f"#define {upper}_ARENA_BYTES {ahead.arena_bytes}",
+        f"#define {upper}_NUM_REPLICAS {ahead.replicas}",
+        f"#define {upper}_NUM_PARTITIONS {ahead.partitions}",
         f"#define {upper}_NUM_ARGUMENTS {len(arguments)}",
         f"#define {upper}_NUM_RESULTS {len(results)}",
     ]

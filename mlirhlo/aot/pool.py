@@ -12,9 +12,8 @@ from mlirhlo.aot.runtime_ir import Wrapper
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 from mlirhlo.lowering.runtime_symbols import MAX_THREADS, PARALLEL_FOR, STOP
 from mlirhlo.runtime.generated import threads_ir
+from mlirhlo.runtime.threads import FUTEX
 
-_FUTEX = {"x86_64": (202, "llvm.x86.sse2.pause"), "aarch64": (98, "")}
-"""Of a machine: the number of the system call, and the intrinsic that pauses a thread that waits."""
 _KERNEL = [POINTER, POINTER, i64, i64]
 """Of `parallel_for`: a kernel, its arguments, the rounds, and the most ranges they may be cut into."""
 _JOB = ("kernel", "args", "n", "parts")
@@ -30,7 +29,7 @@ def add_pool(m: LlvmBuilder, wrapper: Wrapper, *, parallel: bool) -> None:
         m.function("set_pool", [POINTER], POINTER, is_public=True).ret(0)
         m.function("set_threads", [i32], is_public=True).ret()
         return
-    number, pause = _FUTEX.get(wrapper.machine, (0, ""))
+    number, pause = FUTEX.get(wrapper.machine, (0, ""))
     if wrapper.is_linux and number:
         threads_ir.add_pool(m, number, pause, wrapper.machine, name="pool_parallel_for")
         _add_set_threads(m)

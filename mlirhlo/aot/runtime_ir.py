@@ -15,12 +15,16 @@ from itertools import accumulate
 from xdsl.dialects.builtin import bf16, f32, i8, i16, i32, i64
 from xdsl.dialects.llvm import LLVMStructType
 
+from mlirhlo.aot.devices import Tables
+from mlirhlo.aot.devices_ir import DONE, MISFIT, NO_THREAD, add_devices
 from mlirhlo.aot.signature import Signature
 from mlirhlo.lowering.llvm_builder import POINTER, LlvmBuilder, LlvmFunction, Value, array_of
 from mlirhlo.runtime.generated.run_ir import add_run_main
+from mlirhlo.runtime.threads import FUTEX
 
-DONE, NO_ARENA, NO_PROCESSOR, NO_WEIGHTS, BAD_WEIGHTS, FIRST_LEAF = range(6)
-"""Status of a run; from `FIRST_LEAF` on: an argument or result, by number, that is null."""
+NO_ARENA, NO_PROCESSOR, NO_WEIGHTS, BAD_WEIGHTS = range(1, NO_THREAD)
+FIRST_LEAF = MISFIT + 1
+"""Status of a run, beside `DONE` and those of several devices; from `FIRST_LEAF` on: an argument or result, by number, that is null."""
 
 ALIGNMENT = 64
 """Bytes; of arenas and weights."""
@@ -50,6 +54,8 @@ class Wrapper:
     weights_header: bytes
     """Of the file of weights; empty where there is none."""
     weights_bytes: int
+    devices: Tables | None = None
+    """Of programs whose devices meet, or take tiles."""
 
     @property
     def machine(self) -> str:
@@ -71,6 +77,8 @@ class Wrapper:
             f"{self.name}: the code needs a processor of level x86-64-v{needs}",
             f"{self.name}: the weights are not loaded; call {self.name}_load_weights first",
             f"{self.name}: the file of weights cannot be read, or is of another program",
+            f"{self.name}: the system has no thread for one of the devices",
+            f"{self.name}: a slice of a ragged-all-to-all is out of bounds",
             *(f"{self.name}: argument '{leaf.name}' is null" for leaf in self.signature.arguments),
             *(f"{self.name}: result '{leaf.name}' is null" for leaf in self.signature.results),
         ]
@@ -90,6 +98,10 @@ def add_wrapper(m: LlvmBuilder, wrapper: Wrapper) -> None:
         _add_load_weights(m, wrapper)
     for number, part in enumerate(wrapper.parts):
         _add_variant_run(m, wrapper, number, part)
+    _add_run_variant(m, wrapper)
+    if wrapper.devices is not None:
+        number, pause = FUTEX.get(wrapper.machine, (0, ""))
+        add_devices(m, wrapper.devices, number, pause)
     _add_run(m, wrapper)
 
 
@@ -248,11 +260,15 @@ def _add_load_weights(m: LlvmBuilder, w: Wrapper) -> None:
 
 
 def _add_variant_run(m: LlvmBuilder, w: Wrapper, number: int, part: Part) -> None:
-    """`variant_N(arguments, results, arena)`: runs a variant, with its weights behind the arguments."""
+    """`variant_N(arguments, results, arena)`: runs a variant, with its weights behind the arguments.
+
+    Where devices meet, the device's context stands between.
+    """
     f = m.function(f"variant_{number}", [POINTER] * 3)
     arguments, results, arena = f.arguments
     if w.weights_header:
-        count = len(w.signature.arguments)
+        devices = w.devices
+        count = len(w.signature.arguments) if devices is None else devices.parameters + 1
         inputs = f.stack(POINTER, count + len(part.weights))
         for index in range(count):
             inputs.at(POINTER, index).store(arguments.item(POINTER, index))
@@ -261,6 +277,17 @@ def _add_variant_run(m: LlvmBuilder, w: Wrapper, number: int, part: Part) -> Non
             inputs.at(POINTER, count + index).store(weights.at(i8, offset))
         arguments = inputs
     f.call("run_main", f.address(part.entry), arguments, results, arena)
+    f.ret()
+
+
+def _add_run_variant(m: LlvmBuilder, w: Wrapper) -> None:
+    """`run_variant(number, arguments, results, arena)`: runs a variant by number."""
+    f = m.function("run_variant", [i64, POINTER, POINTER, POINTER])
+    number, *rest = f.arguments
+    for candidate in range(len(w.parts)):
+        with f.if_(number.cmp("eq", candidate)):
+            f.call(f"variant_{candidate}", *rest)
+            f.ret()
     f.ret()
 
 
@@ -285,12 +312,11 @@ def _add_run(m: LlvmBuilder, w: Wrapper) -> None:
     number = f.call("choose")
     with f.if_(number.cmp("uge", len(w.parts))):
         f.ret(NO_PROCESSOR)
+    variant = number.to(i64)
+    if w.devices is not None:
+        f.ret(f.call("run_devices", arguments, results, arena, pool, variant))
+        return
     before = f.call("set_pool", pool)
-    done = f.label()
-    for candidate in range(len(w.parts)):
-        with f.if_(number.cmp("eq", candidate)):
-            f.call(f"variant_{candidate}", arguments, results, arena)
-            f.jump(done)
-    f.place(done)
+    f.call("run_variant", variant, arguments, results, arena)
     f.call("set_pool", before)
     f.ret(DONE)

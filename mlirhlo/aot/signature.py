@@ -11,8 +11,6 @@ from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.lowering.memory_order import physical_order
-from mlirhlo.lowering.plan.plan import Plan
-from mlirhlo.lowering.plan.steps import Buffer
 
 C_TYPES = {
     "pred": "bool", "f32": "float", "f64": "double", "f16": "uint16_t", "bf16": "uint16_t",
@@ -102,41 +100,55 @@ def identifier(text: str) -> str:
     return text
 
 
-def signature_of(module: HloModule, plan: Plan, config: Config | None) -> Signature:
+def signature_of(
+    module: HloModule,
+    parameters: Sequence[ArrayShape],
+    results: Sequence[ArrayShape],
+    config: Config | None,
+    devices: int = 1,
+) -> Signature:
     """The leaves of a module's entry, named by a config or else by its parameters.
 
+    `parameters`, `results`: their shapes in memory. `devices`: how many there are with arrays of their own.
     Raises `HloError` HLO0842 for a config that does not fit.
     """
-    parameters = [
-        str(p.instruction_name or f"arg{n}") for n, p in enumerate(module.entry.parameters)
+    entry = sorted(module.entry.parameters, key=lambda op: op.parameter_number)
+    arguments = [
+        name
+        for number, op in enumerate(entry)
+        for name, _ in _expanded(str(op.instruction_name or f"arg{number}"), op.shape)
     ]
-    shapes = list(plan.shapes)
-    names = [_expanded(n, s) for n, s in zip(parameters, shapes, strict=True)]
-    flat = [leaf for leaves in names for leaf in leaves]
-    results = [leaf for leaf, _ in _expanded("result", plan.result_shape)]
-    if not isinstance(plan.result_shape, TupleShape):
-        results = ["result0"]
-    else:
-        results = [re.sub(r"^result_", "result", name) for name in results]
-    arguments = [name for name, _ in flat]
+    shape = module.entry.root.shape
+    gives = [re.sub(r"^result_", "result", name) for name, _ in _expanded("result", shape)]
+    if not isinstance(shape, TupleShape):
+        gives = ["result0"]
     if config is not None:
-        arguments = _chosen(config.feeds, arguments, plan.parameters, "feed")
-        results = _chosen(config.fetches, results, plan.results, "fetch")
+        arguments = _chosen(config.feeds, arguments, parameters, "feed")
+        gives = _chosen(config.fetches, gives, results, "fetch")
     taken: set[str] = set()
     return Signature(
-        [_leaf(n, b, taken) for n, b in zip(arguments, plan.parameters, strict=True)],
-        [_leaf(n, b, taken) for n, b in zip(results, plan.results, strict=True)],
+        [_leaf(n, s, taken) for n, s in _on_devices(arguments, parameters, devices)],
+        [_leaf(n, s, taken) for n, s in _on_devices(gives, results, devices)],
     )
 
 
-def _leaf(name: str, buffer: Buffer, taken: set[str]) -> Leaf:
+def _on_devices(
+    names: Sequence[str], shapes: Sequence[ArrayShape], devices: int
+) -> Iterator[tuple[str, ArrayShape]]:
+    """Names and shapes of the arrays of all devices."""
+    for device in range(devices):
+        for name, shape in zip(names, shapes, strict=True):
+            yield (f"{identifier(name)}_device{device}" if devices > 1 else name), shape
+
+
+def _leaf(name: str, shape: ArrayShape, taken: set[str]) -> Leaf:
     base = name = identifier(name)
     number = 1
     while name in taken:
         name = f"{base}_{number}"
         number += 1
     taken.add(name)
-    return Leaf(name, buffer.shape, buffer.size)
+    return Leaf(name, shape, shape.byte_size)
 
 
 def _expanded(name: str, shape: Shape) -> list[tuple[str, Shape]]:
@@ -153,7 +165,7 @@ def _expanded(name: str, shape: Shape) -> list[tuple[str, Shape]]:
 
 
 def _chosen(
-    entries: Sequence[Entry], names: Sequence[str], buffers: Sequence[Buffer], kind: str
+    entries: Sequence[Entry], names: Sequence[str], shapes: Sequence[ArrayShape], kind: str
 ) -> list[str]:
     """Names with those that a config gives in their stead.
 
@@ -175,7 +187,7 @@ def _chosen(
         if number in seen:
             raise error("HLO0842", f"{kind} '{entry.node}' is named twice")
         seen.add(number)
-        shape = buffers[number].shape
+        shape = shapes[number]
         if entry.dimensions is not None and tuple(entry.dimensions) != tuple(shape.dimensions):
             raise error(
                 "HLO0842",

@@ -45,6 +45,8 @@ _LINE_WORDS = 8
 _LONG_S = 20.0
 """Seconds of waiting that are told of."""
 _IDS = ("partition-id", "replica-id")
+_FAR = 1 << 62
+"""An address that no number of another kind reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,31 @@ class Seat:
     source: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A world as data of a program: copied to memory, and the memory's address added to its pointers."""
+
+    words: Sequence[int]
+    """Those before the words that begin as zeros."""
+    pointers: Sequence[int]
+    """The words that are bytes from the world's start."""
+    size: int
+    """Words of the whole world."""
+    contexts: Sequence[int]
+    """By device, bytes from the world's start to its context."""
+
+
 class World:
     """Memory of the devices of one run; used again by the next one, if all went well."""
 
-    def __init__(self, sites: Sequence[Site], machine: Machine) -> None:
-        """Raises `HloError` HLO0353 and HLO0354 for groups that do not fit the machine."""
+    def __init__(
+        self, sites: Sequence[Site], machine: Machine, *, start: int | None = None
+    ) -> None:
+        """`start`: what its pointers count from, in place of its address.
+
+        Raises `HloError` HLO0353 and HLO0354 for groups that do not fit the machine.
+        """
+        self._start = start
         self.machine = machine
         self.sites = sites
         self.running = 0
@@ -152,7 +174,8 @@ class World:
                 group.rounds[member] = end
                 end += _LINE_WORDS
         self.memory = self._allocate(end)
-        self._start = self.memory.ctypes.data
+        if self._start is None:
+            self._start = int(self.memory.ctypes.data)
         # Words of a run, zero before it.
         self._first = min((g.offset for g in self._groups.values()), default=end)
 
@@ -163,14 +186,27 @@ class World:
         return raw[skip : skip + count]
 
     def _address(self, word: int) -> int:
+        assert self._start is not None
         return self._start + words.WORD * word
+
+    @staticmethod
+    def image(sites: Sequence[Site], machine: Machine) -> Image:
+        """A world that no device has run in yet, as data. Raises what making it does."""
+        world = World(sites, machine, start=_FAR)
+        memory = [int(word) for word in world.memory[: world._first]]
+        memory[meeting_ir.SPINS] = _SPINS
+        pointers = [at for at, word in enumerate(memory) if word >= _FAR]
+        for at in pointers:
+            memory[at] -= _FAR
+        contexts = [words.WORD * at for at in world._contexts]
+        return Image(memory, pointers, len(world.memory), contexts)
 
     def _fill(self, seats: Sequence[Sequence[Seat]]) -> None:
         memory, count = self.memory, self.machine.device_count
         memory[meeting_ir.SPINS] = _SPINS if count <= processors() else 0
         copies = {key: one.fill(memory, self._address) for key, one in self._copies.items()}
         for device, start in enumerate(self._contexts):
-            memory[start + words.WORLD] = self._start
+            memory[start + words.WORLD] = self._address(0)
             replica, partition = self.machine.place(device)
             memory[start + words.REPLICA], memory[start + words.PARTITION] = replica, partition
             for number, seat in enumerate(seats[device]):

@@ -45,8 +45,14 @@ def module(futex: int, pause: str, *, is_private: bool = True) -> ModuleOp:
     `futex`: number of the system call, or 0 for none: then a device yields the processor instead of sleeping.
     `pause`: intrinsic that a spin loop executes, or nothing. `is_private`: whether all devices are in one process.
     """
-    flag = _PRIVATE if is_private else 0
     m = LlvmBuilder()
+    add_meeting(m, futex, pause, is_private=is_private)
+    return m.module()
+
+
+def add_meeting(m: LlvmBuilder, futex: int, pause: str, *, is_private: bool = True) -> None:
+    """Adds the functions; `module` says what the parameters are."""
+    flag = _PRIVATE if is_private else 0
     m.external("syscall", [i64], i64, is_variadic=True)
     m.external("sched_yield", [], i32)
     m.external("memcpy", [POINTER, POINTER, i64], POINTER)
@@ -57,7 +63,6 @@ def module(futex: int, pause: str, *, is_private: bool = True) -> ModuleOp:
     _publish(m)
     _arrive(m)
     _leave(m)
-    return m.module()
 
 
 def _count(m: LlvmBuilder, futex: int, wake: int) -> None:

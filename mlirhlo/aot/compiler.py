@@ -150,8 +150,8 @@ def _signature(
     """The arrays of callers: whole ones, or those of every device."""
     if program.tiles is not None:
         return signature_of(HloModule(module), program.arguments, program.results, config)
-    shapes = [[buffer.shape for buffer in each] for each in (plan.parameters, plan.results)]
-    return signature_of(HloModule(module), *shapes, config, program.count)
+    taken, results = ([b.shape for b in each] for each in (plan.parameters, plan.results))
+    return signature_of(HloModule(module), taken, results, config, program.count)
 
 
 def _checked_name(name: str, module: ModuleOp) -> str:

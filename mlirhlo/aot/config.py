@@ -3,8 +3,9 @@
     feed { id { node_name: "x" } shape { dim { size: 2 } dim { size: 3 } } name: "x" }
     fetch { id { node_name: "y" } name: "y" }
 
-Only what describes feeds and fetches is read; variables and conversion options are errors, as they
-have no meaning outside of TensorFlow graphs.
+    variable { node_name: "v" shape { dim { size: 3 } } type: DT_FLOAT readonly: true }
+
+A variable is a node `VarHandleOp` of a graph. Conversion options have to be the defaults.
 """
 
 from __future__ import annotations
@@ -38,14 +39,17 @@ class Entry:
     dimensions: Sequence[int] | None
     type: str
     """TensorFlow's name of the element type (`DT_FLOAT`), or nothing."""
+    readonly: bool = False
+    """Of a variable: whether the graph leaves it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Feeds and fetches in their order."""
+    """Feeds, fetches and variables in their order."""
 
     feeds: Sequence[Entry]
     fetches: Sequence[Entry]
+    variables: Sequence[Entry] = ()
 
 
 def parse_config(text: str, file: str = "<config>") -> Config:
@@ -73,29 +77,42 @@ class _Reader:
         return error("HLO0842", message, Place(self.file, line, column))
 
     def config(self) -> Config:
-        fields = self.fields("")
-        parts: dict[str, list[Entry]] = {"feed": [], "fetch": []}
-        for name, value, at in fields:
-            if name not in parts:
-                raise self.error(f"unknown field '{name}': a config has feed and fetch", at)
+        parts: dict[str, list[Entry]] = {"feed": [], "fetch": [], "variable": []}
+        for name, value, at in self.fields(""):
+            if name not in (*parts, "conversion_options"):
+                message = f"unknown field '{name}': a config has feed, fetch and variable"
+                raise self.error(message, at)
             if isinstance(value, str):
                 raise self.error(f"'{name}' is a message: {name} {{ … }}", at)
-            parts[name].append(self.entry(name, value, at))
-        return Config(parts["feed"], parts["fetch"])
+            if name == "conversion_options":
+                self.check_defaults(value)
+            else:
+                parts[name].append(self.entry(name, value, at))
+        return Config(*parts.values())
+
+    def check_defaults(self, options: Fields) -> None:
+        for name, value, at in options:
+            if name != "custom_fake_quant_op_calls":
+                raise self.error(f"unknown field '{name}' of conversion_options", at)
+            if self.is_true(value, at):
+                raise self.error(f"{name}: calls of fake quantization have no code", at)
+
+    def is_true(self, value: Value, at: int) -> bool:
+        if value not in ("true", "false"):
+            raise self.error("expected true or false", at)
+        return value == "true"
 
     def entry(self, kind: str, fields: Fields, at: int) -> Entry:
-        node, output, name, type_ = "", 0, "", ""
+        node, output, name, type_, readonly = "", 0, "", "", False
         dimensions: list[int] | None = None
         for key, value, place in fields:
             match key, value:
-                case "id", list():
-                    for inner, text, where in value:
-                        if inner == "node_name" and isinstance(text, str):
-                            node = text
-                        elif inner == "output_index" and isinstance(text, str) and text.isdigit():
-                            output = int(text)
-                        else:
-                            raise self.error(f"unknown field '{inner}' of an id", where)
+                case "id", list() if kind != "variable":
+                    node, output = self.identity(value)
+                case "node_name", str() if kind == "variable":
+                    node = value
+                case "readonly", str() if kind == "variable":
+                    readonly = self.is_true(value, place)
                 case "name", str():
                     name = value
                 case "type", str():
@@ -105,8 +122,21 @@ class _Reader:
                 case _:
                     raise self.error(f"unknown field '{key}' of a {kind}", place)
         if not node:
-            raise self.error(f'{kind}: no id {{ node_name: "…" }}', at)
-        return Entry(node, output, name, dimensions, type_)
+            said = 'node_name: "…"' if kind == "variable" else 'id { node_name: "…" }'
+            raise self.error(f"{kind}: no {said}", at)
+        return Entry(node, output, name, dimensions, type_, readonly)
+
+    def identity(self, fields: Fields) -> tuple[str, int]:
+        """Name of a node, and the number of its output."""
+        node, output = "", 0
+        for inner, text, where in fields:
+            if inner == "node_name" and isinstance(text, str):
+                node = text
+            elif inner == "output_index" and isinstance(text, str) and text.isdigit():
+                output = int(text)
+            else:
+                raise self.error(f"unknown field '{inner}' of an id", where)
+        return node, output
 
     def dimension(self, field: tuple[str, Value, int]) -> int:
         name, value, at = field

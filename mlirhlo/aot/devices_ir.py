@@ -196,10 +196,9 @@ def _add_run_devices(m: LlvmBuilder, tables: Tables) -> None:
         job = jobs.at(i64, k * _JOB)
         job.store(call)
         job.at(i64, 1).store(k)
-    if count > 1:
-        started = f.call("start_threads", jobs, threads, arena)
+    started = f.call("start_threads", jobs, threads, arena) if count > 1 else None
     f.call("device", jobs)
-    if count > 1:
+    if started is not None:
         with f.count(started - 1) as k:
             f.call("pthread_join", threads.item(i64, k + 1), f.null)
         with f.if_(started.cmp("ne", count)):

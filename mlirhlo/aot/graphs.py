@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from mlirhlo.aot.config import Config, Entry
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.proto import tensorflow_graph_pb2 as tf_pb2
 from mlirhlo.integrations.ir import module_of
 from mlirhlo.integrations.optional import require
 from mlirhlo.integrations.tensorflow.clustering.graph import Graph, Node, signature, type_name
 from mlirhlo.integrations.tensorflow.clustering.segments import Segment, constant_inputs
+from mlirhlo.integrations.tensorflow.clustering.table import table
 from mlirhlo.integrations.tensorflow.graph_functions import compiler_ir, imported
 from mlirhlo.integrations.tensorflow.refusals import refusal_types, refused
+from mlirhlo.rewrites.spmd.factors import leaves
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -29,45 +32,90 @@ _FEEDS = ("Placeholder", "PlaceholderV2", "_Arg")
 def graph_module(graph: Graph, config: Config) -> tuple[ModuleOp, Config]:
     """The module that computes a config's fetches from its feeds, and the config with their numbers in it.
 
+    Variables are parameters behind the feeds; those that the graph assigns are results behind the fetches.
     Raises `HloError` HLO0842 for a config that does not fit the graph, HLO0600 without TensorFlow, HLO0607
     where TensorFlow's compiler does not take the graph.
     """
     nodes = {node.name: node for node in graph.nodes}
+    _check(config, nodes, graph)
     feeds = {_tensor(entry): _described(entry, nodes, graph) for entry in config.feeds}
     fetches = [_tensor(entry) for entry in config.fetches]
-    _check(config, nodes, graph)
-    segment = Segment("", _needed(nodes, feeds, fetches), list(feeds), fetches)
+    variables = {_tensor(entry): _variable(entry, nodes) for entry in config.variables}
+    needed = _needed(nodes, {**feeds, **variables}, fetches)
+    segment = Segment("", needed, [*feeds, *variables], fetches)
     if constant := constant_inputs(segment):
-        raise error(
-            "HLO0842",
-            f"feed '{config.feeds[constant[0]].node}': its value is needed while the graph is compiled",
-            help="make shapes, axes and sizes constants of the graph",
+        entry = [*config.feeds, *config.variables][constant[0]]
+        raise _unfit(
+            f"{_kind_of(nodes[entry.node])} '{entry.node}': its value is needed while the graph is compiled",
+            "make shapes, axes and sizes constants of the graph",
         )
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow greets on standard error
     tf: Any = require("tensorflow", "tensorflow", "hlo-aot of a TensorFlow graph")
     specs = {name: tf.TensorSpec(dims, tf.as_dtype(kind)) for name, (kind, dims) in feeds.items()}
     try:
-        function = imported(segment.graph_def(graph.definition.library), specs, fetches)
+        values = {n: tf.Variable(tf.zeros(d, tf.as_dtype(k))) for n, (k, d) in variables.items()}
+        definition = segment.graph_def(graph.definition.library)
+        function = imported(definition, specs, fetches, variables=values)
         ir = compiler_ir(function, [tf.zeros(spec.shape, spec.dtype) for spec in specs.values()])
     except refusal_types() as problem:
         raise refused(problem) from None
-    return module_of(ir).op, Config(_numbered(config.feeds), _numbered(config.fetches))
+    module = module_of(ir).op
+    _check_updates(config, module, needed)
+    return module, _numbered(config)
+
+
+def _check_updates(config: Config, module: ModuleOp, needed: Sequence[Node]) -> None:
+    """Raises `HloError` HLO0842 where the graph assigns other variables than the config says."""
+    kinds = table().resources
+    assigned = {
+        producer.name
+        for node in needed
+        if kinds.get(node.op, "read") != "read"
+        for producer, _ in node.inputs
+    }
+    calls = any(
+        producer.op == "VarHandleOp" and node.op not in kinds
+        for node in needed
+        for producer, _ in node.inputs
+    )
+    for entry in config.variables:
+        if (entry.node in assigned) == entry.readonly and not calls:
+            raise _misstated(entry.node, entry.readonly)
+    results = leaves(HloModule(module).entry.root.shape)
+    updated = len(results) - len(config.fetches)
+    said = [entry.node for entry in config.variables if not entry.readonly]
+    if updated != len(said):
+        message = f"the graph assigns {updated} variables, the config says {len(said)}"
+        raise _unfit(message, "readonly: true is for those that it does not assign")
+
+
+def _misstated(name: str, is_readonly: bool) -> HloError:
+    if is_readonly:
+        return _unfit(f"variable '{name}': the graph assigns it", "leave out readonly: true")
+    message = f"variable '{name}': nothing that is fetched assigns it"
+    return _unfit(message, "say readonly: true, or fetch what runs after the assignment")
 
 
 def _tensor(entry: Entry) -> str:
     return f"{entry.node}:{entry.output}"
 
 
-def _numbered(entries: Sequence[Entry]) -> list[Entry]:
+def _numbered(config: Config) -> Config:
     """Entries that mean parameters and results by number, under the names that they had."""
-    return [replace(e, node=str(n), name=e.name or e.node) for n, e in enumerate(entries)]
+    feeds, fetches = _counted(config.feeds), _counted(config.fetches)
+    return Config(feeds, fetches, _counted(config.variables, len(feeds)))
+
+
+def _counted(entries: Sequence[Entry], first: int = 0) -> list[Entry]:
+    return [replace(e, node=str(n), name=e.name or e.node) for n, e in enumerate(entries, first)]
 
 
 def _check(config: Config, nodes: Mapping[str, Node], graph: Graph) -> None:
     """Raises `HloError` HLO0842 for entries of what the graph has not, or that stand twice."""
     if not config.fetches:
         raise _unfit("the config has no fetch", 'name a result: fetch { id { node_name: "…" } }')
-    for kind, entries in (("feed", config.feeds), ("fetch", config.fetches)):
+    kinds = {"feed": config.feeds, "fetch": config.fetches, "variable": config.variables}
+    for kind, entries in kinds.items():
         seen: set[str] = set()
         for entry in entries:
             outputs = _output_types(entry, kind, nodes, graph)
@@ -116,24 +164,39 @@ def _described(
 
 def _shape(entry: Entry, node: Node) -> tuple[int, ...]:
     known: tuple[int, ...] | None = None
-    if "shape" in node.definition.attr and node.op in _FEEDS:
+    if "shape" in node.definition.attr and node.op in (*_FEEDS, "VarHandleOp"):
         shape = node.definition.attr["shape"].shape
         known = None if shape.unknown_rank else tuple(dim.size for dim in shape.dim)
     if entry.dimensions is None:
         if known is None or min(known, default=0) < 0:
-            raise _unfit(
-                f"feed '{entry.node}': its shape is not known", "say shape { dim { size: 2 } }"
-            )
+            message = f"{_kind_of(node)} '{entry.node}': its shape is not known"
+            raise _unfit(message, "say shape { dim { size: 2 } }")
         return known
     chosen = tuple(entry.dimensions)
     if known is not None and (
         len(known) != len(chosen)
         or any(k not in (-1, c) for k, c in zip(known, chosen, strict=True))
     ):
-        raise _unfit(
-            f"feed '{entry.node}': the config says {list(chosen)}, the graph {list(known)}"
-        )
+        said = f"the config says {list(chosen)}, the graph {list(known)}"
+        raise _unfit(f"{_kind_of(node)} '{entry.node}': {said}")
     return chosen
+
+
+def _kind_of(node: Node) -> str:
+    return "variable" if node.op == "VarHandleOp" else "feed"
+
+
+def _variable(entry: Entry, nodes: Mapping[str, Node]) -> tuple[str, tuple[int, ...]]:
+    """Element type and shape of a variable, of the config and its node."""
+    node = nodes[entry.node]
+    if node.op != "VarHandleOp":
+        raise _unfit(
+            f"variable '{entry.node}': the node is {node.op}", "name that of its VarHandleOp"
+        )
+    kind = type_name(node.definition.attr["dtype"].type)
+    if entry.type not in ("", f"DT_{kind.upper()}"):
+        raise _unfit(f"variable '{entry.node}': the config says {entry.type}, the graph {kind}")
+    return kind, _shape(entry, node)
 
 
 def _needed(
@@ -155,5 +218,13 @@ def _needed(
         raise _unfit(
             f"the config has no feed for {', '.join(map(repr, missing[:8]))}",
             'what is fetched reads it: feed { id { node_name: "' + missing[0] + '" } }',
+        )
+    unknown = [
+        n.name for n in seen.values() if n.op == "VarHandleOp" and f"{n.name}:0" not in feeds
+    ]
+    if unknown:
+        raise _unfit(
+            f"the config has no variable '{unknown[0]}'",
+            'what is fetched reads it: variable { node_name: "' + unknown[0] + '" readonly: true }',
         )
     return [node for node in nodes.values() if node.name in seen]

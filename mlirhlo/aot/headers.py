@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlirhlo.aot.compiler import Ahead
 from mlirhlo.aot.runtime_ir import ALIGNMENT
-from mlirhlo.aot.signature import Leaf
+from mlirhlo.aot.signature import Leaf, Variable
 
 _SHARED = """#ifndef MLIRHLO_AOT_TYPES
 #define MLIRHLO_AOT_TYPES
@@ -94,6 +94,7 @@ def _typed_call(ahead: Ahead) -> list[str]:
 
 _CLASS = """#ifdef __cplusplus
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -106,6 +107,7 @@ class {name} {{
 
   static constexpr size_t kNumArgs = {arguments};
   static constexpr size_t kNumResults = {results};
+  static constexpr size_t kNumVariables = {variables};
   static constexpr size_t kArenaBytes = {arena};
   static constexpr size_t kAlignment = {alignment};
 
@@ -145,7 +147,7 @@ class {name} {{
   bool Run() {{
     const int32_t status = {program}_run(args_, results_, arena_, pool_);
     error_ = {program}_error(status);
-    return status == 0;
+{updates}    return status == 0;
   }}
   const std::string &error_msg() const {{ return error_; }}
   /* The pool has to live as long as runs use it; nullptr: the process's own. */
@@ -176,7 +178,7 @@ _WEIGHTS = """  /* Maps the file of weights, once in a process, before the first
   bool LoadWeights(const char *path) {{
     const int32_t status = {program}_load_weights(path);
     error_ = {program}_error(status);
-    return status == 0;
+{updates}    return status == 0;
   }}
 """
 
@@ -186,11 +188,15 @@ def _class(ahead: Ahead, cpp_class: str) -> list[str]:
     arguments, results = ahead.signature.arguments, ahead.signature.results
     accessors = [_accessors(leaf, n, "arg") for n, leaf in enumerate(arguments)]
     accessors += [_accessors(leaf, n, "result") for n, leaf in enumerate(results)]
+    variables = ahead.signature.variables
+    accessors += [_accessors(arguments[v.argument], v.argument, "var") for v in variables]
     text = _CLASS.format(
         opening="".join(f"namespace {space} {{\n" for space in spaces),
         closing="".join(f"}}  // namespace {space}\n" for space in reversed(spaces)),
         name=name,
         program=ahead.name,
+        updates="".join(map(_update, variables)),
+        variables=len(variables),
         arguments=len(arguments),
         results=len(results),
         argument_slots=max(len(arguments), 1),
@@ -205,16 +211,27 @@ def _class(ahead: Ahead, cpp_class: str) -> list[str]:
     return text.splitlines()
 
 
+def _update(variable: Variable) -> str:
+    """Gives a variable its next value."""
+    if variable.result is None:
+        return ""
+    target, source = (
+        f"const_cast<void *>(args_[{variable.argument}])",
+        f"results_[{variable.result}]",
+    )
+    return f"    if (status == 0) std::memcpy({target}, {source}, ResultSize({variable.result}));\n"
+
+
 def _camel(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) or name
 
 
 def _accessors(leaf: Leaf, number: int, kind: str) -> str:
     """Typed access by number and by name, as tfcompile has it."""
-    names = [f"{kind}{number}"]
+    names = [] if kind == "var" else [f"{kind}{number}"]
     if (named := f"{kind}_{leaf.name}") not in (*names, f"{kind}_{kind}{number}"):
         names.append(named)
-    type_, pointer = leaf.c_type, f"{'args_' if kind == 'arg' else 'results_'}[{number}]"
+    type_, pointer = leaf.c_type, f"{'results_' if kind == 'result' else 'args_'}[{number}]"
     data = f"static_cast<const {type_} *>({pointer})"
     place = _index(leaf)
     dims = ", ".join(f"size_t dim{d}" for d in range(len(leaf.dimensions)))
@@ -228,7 +245,7 @@ def _accessors(leaf: Leaf, number: int, kind: str) -> str:
             f"  static constexpr size_t {name}_size() {{ return {leaf.size}; }}",
             f"  static constexpr size_t {name}_count() {{ return {leaf.count}; }}",
         ]
-        if kind == "arg":
+        if kind != "result":
             lines.append(f"  void set_{name}_data(const void *data) {{ {pointer} = data; }}")
     return "\n".join(lines)
 

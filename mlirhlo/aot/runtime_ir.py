@@ -24,7 +24,8 @@ from mlirhlo.runtime.threads import FUTEX
 
 NO_ARENA, NO_PROCESSOR, NO_WEIGHTS, BAD_WEIGHTS = range(1, NO_THREAD)
 FIRST_LEAF = MISFIT + 1
-"""Status of a run, beside `DONE` and those of several devices; from `FIRST_LEAF` on: an argument or result, by number, that is null."""
+"""Status of a run, beside `DONE` and those of several devices; from `FIRST_LEAF` on: an argument or result, by number,
+that is null."""
 
 ALIGNMENT = 64
 """Bytes; of arenas and weights."""

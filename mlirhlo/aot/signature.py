@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlirhlo.aot.config import Config, Entry
 from mlirhlo.diagnostics import error
@@ -84,11 +84,22 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
+class Variable:
+    """An argument that a TensorFlow graph calls a variable."""
+
+    argument: int
+    """Its number."""
+    result: int | None
+    """The number of the result that is its next value; None where it stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """What goes in and what comes out, leaf by leaf."""
 
     arguments: Sequence[Leaf]
     results: Sequence[Leaf]
+    variables: Sequence[Variable] = ()
 
 
 def identifier(text: str) -> str:
@@ -122,14 +133,35 @@ def signature_of(
     gives = [re.sub(r"^result_", "result", name) for name, _ in _expanded("result", shape)]
     if not isinstance(shape, TupleShape):
         gives = ["result0"]
+    variables = [] if config is None else _variables(config)
     if config is not None:
-        arguments = _chosen(config.feeds, arguments, parameters, "feed")
-        gives = _chosen(config.fetches, gives, results, "fetch")
+        arguments = _chosen([*config.feeds, *config.variables], arguments, parameters, "feed")
+        updates = [replace(v, node=str(n), name=f"{v.name}_updated") for n, v in _updates(config)]
+        gives = _chosen([*config.fetches, *updates], gives, results, "fetch")
     taken: set[str] = set()
     return Signature(
         [_leaf(n, s, taken) for n, s in _on_devices(arguments, parameters, devices)],
         [_leaf(n, s, taken) for n, s in _on_devices(gives, results, devices)],
+        variables,
     )
+
+
+def _updates(config: Config) -> Iterator[tuple[int, Entry]]:
+    """The variables that are assigned, with the numbers of their next values among the results."""
+    assigned = (entry for entry in config.variables if not entry.readonly)
+    return enumerate(assigned, len(config.fetches))
+
+
+def _variables(config: Config) -> list[Variable]:
+    results = {entry.node: number for number, entry in _updates(config)}
+    for entry in config.variables:
+        if not entry.node.isdigit():
+            raise error(
+                "HLO0842",
+                f"variable '{entry.node}': only TensorFlow graphs have variables",
+                help="a feed names a parameter of the module",
+            )
+    return [Variable(int(entry.node), results.get(entry.node)) for entry in config.variables]
 
 
 def _on_devices(

@@ -16,11 +16,13 @@ def imported(
     inputs: Mapping[str, Any],
     outputs: Sequence[str],
     nodes: Sequence[str] = (),
+    variables: Mapping[str, Any] | None = None,
 ) -> Any:
     """A concrete function that runs a graph.
 
     `inputs`: tensors (`name:0`) that are its parameters, with their `tf.TensorSpec`. `outputs`: tensors that
-    it returns. `nodes`: what else it runs.
+    it returns. `nodes`: what else it runs. `variables`: by the tensor of the handle, the `tf.Variable` that
+    takes its place.
     """
     tf: Any = require("tensorflow", "tensorflow", "mlirhlo.tensorflow")
     graph_def = tf.compat.v1.GraphDef.FromString(definition.SerializeToString())
@@ -30,10 +32,12 @@ def imported(
 
     def body(*tensors: Any) -> Any:
         values = dict(zip(inputs, tensors, strict=True))
+        capture = tf.compat.v1.get_default_graph().capture
+        handles = {name: capture(v.handle) for name, v in (variables or {}).items()}
         elements = tf.graph_util.import_graph_def(
             graph_def,
             # TensorFlow refuses inputs that nothing reads.
-            input_map={name: tensor for name, tensor in values.items() if name in read},
+            input_map={n: tensor for n, tensor in {**values, **handles}.items() if n in read},
             return_elements=[*computed, *nodes],
             name="",
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import mlirhlo
 from mlirhlo.aot import compile_ahead, emitted, write_files
 from mlirhlo.aot.config import parse_config
 from mlirhlo.aot.graphs import graph_module
@@ -58,6 +60,92 @@ def fetch(name: str, output: int = 0, more: str = "") -> str:
 
 
 BOTH = feed("x") + feed("w", 3, 4)
+
+
+def variable(name: str, *sizes: int, more: str = "") -> str:
+    dims = " ".join(f"dim {{ size: {size} }}" for size in sizes)
+    shape = f"shape {{ {dims} }}" if sizes else ""
+    return f'variable {{ node_name: "{name}" {shape} {more} }}\n'
+
+
+VARIABLES = (
+    placeholder("x", 3)
+    + 'node { name: "v" op: "VarHandleOp" attr { key: "dtype" value { type: DT_FLOAT } } '
+    'attr { key: "shape" value { shape { dim { size: 3 } } } } }\n'
+    + node("u AssignAddVariableOp v x", "dtype=DT_FLOAT")
+    + node("r ReadVariableOp v ^u", "dtype=DT_FLOAT")
+    + node("b ReadVariableOp v", "dtype=DT_FLOAT")
+    + node("y AddV2 r x")
+    + node("z AddV2 b x")
+)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (fetch("y"), "the config has no variable 'v'"),
+        (variable("w") + fetch("y"), "variable 'w': the graph has no such node"),
+        (variable("x") + fetch("y"), "variable 'x': the node is Placeholder"),
+        (variable("v", 2) + fetch("y"), r"variable 'v': the config says \[2\], the graph \[3\]"),
+        (variable("v", more="type: DT_INT32") + fetch("y"), "the config says DT_INT32, the graph"),
+        (variable("v") + variable("v") + fetch("y"), "variable 'v' is named twice"),
+    ],
+)
+def test_variables_that_do_not_fit(config: str, message: str) -> None:
+    with pytest.raises(HloError, match=f"HLO0842.*{message}"):
+        graph_module(read_graph(VARIABLES), parse_config(feed("x") + config))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("variable { name: 'v' }", 'variable: no node_name: "…"'),
+        ("variable { node_name: 'v' readonly: 1 }", "expected true or false"),
+        ("variable { id { node_name: 'v' } }", "unknown field 'id' of a variable"),
+        ("feed { node_name: 'v' }", "unknown field 'node_name' of a feed"),
+        ("conversion_options { custom_fake_quant_op_calls: true }", "have no code"),
+        ("conversion_options { fast: true }", "unknown field 'fast' of conversion_options"),
+    ],
+)
+def test_configs_that_do_not_read(config: str, message: str) -> None:
+    with pytest.raises(HloError, match=f"HLO0842.*{message}"):
+        parse_config(config)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler")
+def test_runs_give_variables_their_next_value(tmp_path: Path) -> None:
+    text = """HloModule count
+    ENTRY e {
+      x = f32[2] parameter(0)
+      v = f32[2] parameter(1)
+      n = f32[2] add(x, v)
+      ROOT r = (f32[2], f32[2]) tuple(v, n)
+    }"""
+    entry = parse_config(
+        feed("0", more='name: "x"')
+        + fetch("0", more='name: "y"')
+        + 'variable { node_name: "1" name: "v" }'
+    )
+    ahead = compile_ahead(mlirhlo.parse(text).op, "count", config=entry)
+    assert [leaf.name for leaf in ahead.signature.results] == ["y", "v_updated"]
+    write_files(tmp_path, emitted(ahead, ["obj"]))
+    (tmp_path / "main.cc").write_text("""
+#include "count.h"
+#include <cstdio>
+int main() {
+  mlirhlo_aot::Count count;
+  count.arg_x(0) = 2;
+  count.arg_x(1) = 3;
+  count.var_v(0) = count.var_v(1) = 1;
+  for (int i = 0; i < 3; ++i) count.Run();
+  std::printf("%d %.0f %.0f", int(count.kNumVariables), count.result_y(0), count.var_v_data()[1]);
+}
+""")
+    command = ["g++", "-Wall", "-Wextra", "-Werror", "main.cc", "count.o", "-o", "main"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+    assert done.stdout == "1 5 10"
 
 
 @pytest.mark.parametrize(
@@ -192,6 +280,27 @@ class TestWithTensorFlow:
     def test_what_cannot_be_compiled(self, fetched: str) -> None:
         with pytest.raises(HloError, match="HLO0607"):
             graph_module(read_graph(GRAPH), parse_config(BOTH + fetch(fetched)))
+
+    @pytest.mark.parametrize(
+        ("fetched", "readonly", "expected"),
+        [("y", "", [12, 11]), ("z", "readonly: true", [11])],
+    )
+    def test_variables(
+        self, tmp_path: Path, fetched: str, readonly: str, expected: list[int]
+    ) -> None:
+        config = feed("x") + fetch(fetched) + variable("v", more=readonly)
+        x, v = np.ones(3, np.float32), np.full(3, 10, np.float32)
+        got = executed(tmp_path, VARIABLES, config, x, v)
+        assert [array.tolist() for array in got] == [[value] * 3 for value in expected]
+
+    @pytest.mark.parametrize(
+        ("fetched", "readonly", "message"),
+        [("y", "readonly: true", "the graph assigns it"), ("z", "", "nothing that is fetched")],
+    )
+    def test_variables_that_are_misstated(self, fetched: str, readonly: str, message: str) -> None:
+        config = feed("x") + fetch(fetched) + variable("v", more=readonly)
+        with pytest.raises(HloError, match=f"HLO0842.*variable 'v': {message}"):
+            graph_module(read_graph(VARIABLES), parse_config(config))
 
     def test_from_the_command_line(self, tmp_path: Path) -> None:
         (tmp_path / "g.pbtxt").write_text(GRAPH)

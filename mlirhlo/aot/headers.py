@@ -178,7 +178,7 @@ _WEIGHTS = """  /* Maps the file of weights, once in a process, before the first
   bool LoadWeights(const char *path) {{
     const int32_t status = {program}_load_weights(path);
     error_ = {program}_error(status);
-{updates}    return status == 0;
+    return status == 0;
   }}
 """
 

@@ -41,6 +41,7 @@ AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 MAX_REGION_DEPTH = 80
 """Deepest nesting of regions that is read, made or written; xDSL and passes recurse over them."""
+REGION_DEPTH_HELP = f"loops, branches and reducers nest at most {MAX_REGION_DEPTH} deep; call inner ones as functions"
 
 _new = object.__new__
 _NO_VALUES: SSAValues[SSAValue] = SSAValues(())

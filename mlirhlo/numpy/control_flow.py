@@ -20,6 +20,7 @@ from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.ops import OP_CLASSES
 from mlirhlo.dialects.hlo.shapes import TupleShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
+from mlirhlo.dialects.quick import replace
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy.array import Array
 from mlirhlo.numpy.dtypes import DType
@@ -107,7 +108,7 @@ class Inner:
         for stand_in, value in zip(stand_ins, real, strict=True):
             if stand_in is not None:
                 replaced[id(stand_in)] = value
-                stand_in.replace_all_uses_with(value)
+                replace(stand_in, value)
         values = [replaced.get(id(value), value) for value in values]
         if result == "carry":
             values += real[len(self._own) :]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mlirhlo.debug.dump.assignment import Assignment
     from mlirhlo.debug.dump.passes import PassRun
+    from mlirhlo.lowering.plan.planner import Values
 
 
 def hlo_proto(module: ModuleOp, number: int, assignment: Assignment | None) -> bytes:
@@ -29,6 +30,20 @@ def hlo_proto(module: ModuleOp, number: int, assignment: Assignment | None) -> b
     if assignment is not None:
         proto.buffer_assignment.CopyFrom(assignment_proto(assignment, proto))
     return proto.SerializeToString(deterministic=True)
+
+
+def cpu_assignment(module: ModuleOp) -> BufferAssignmentProto:
+    """Which value lies where in the CPU's plan of a module that its passes have optimised.
+
+    Raises `HloError` HLO0435 or HLO0432 for what has no code.
+    """
+    from mlirhlo.debug.dump.assignment import assign
+    from mlirhlo.lowering.cpu.planner import plan_module
+
+    values: Values = []
+    plan = plan_module(module, values)
+    proto = HloProto(hlo_module=encode_module(module, keep_config=False))
+    return assignment_proto(assign(module, plan, values), proto)
 
 
 def assignment_proto(assignment: Assignment, proto: HloProto) -> BufferAssignmentProto:

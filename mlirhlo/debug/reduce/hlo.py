@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.ops.base import CONTROL_PREDECESSORS, Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, without_layout
 from mlirhlo.dialects.hlo.table import COMMON
 from mlirhlo.dialects.hlo.types import type_of
+from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 from mlirhlo.rewrites.simplify.dce import DcePass
 
@@ -138,7 +139,7 @@ def _replace_by_parameters(module: ModuleOp, places: Collection[int]) -> None:
             op.erase()
         elif holder(op) is entry:
             if op.opcode.name != "constant" or _is_large(op):
-                op.results[0].replace_all_uses_with(as_parameter(module, op).results[0])
+                replace(op.results[0], as_parameter(module, op).results[0])
         elif isinstance(op.shape, ArrayShape) and op.opcode.name not in ("constant", "broadcast"):
             _replace_by_zeros(op, op.shape)
 
@@ -163,7 +164,7 @@ def _replace_by_zeros(op: Instruction, shape: ArrayShape) -> None:
             "broadcast", (zero,), shape, {"dimensions": integers(())}, name=name and f"{name}.b"
         )
         block.insert_op_before(value, op)
-    op.results[0].replace_all_uses_with(value.results[0])
+    replace(op.results[0], value.results[0])
 
 
 def _bypass(module: ModuleOp, places: Collection[int]) -> None:
@@ -173,7 +174,7 @@ def _bypass(module: ModuleOp, places: Collection[int]) -> None:
         op = instructions[place]
         for value in op.inputs:
             if value.type == op.results[0].type:
-                op.results[0].replace_all_uses_with(value)
+                replace(op.results[0], value)
                 break
 
 
@@ -205,7 +206,7 @@ def _unwrap(branch: int) -> Apply:
             block = op.parent
             assert block is not None
             block.insert_op_before(call, op)
-            op.results[0].replace_all_uses_with(call.results[0])
+            replace(op.results[0], call.results[0])
 
     return apply
 

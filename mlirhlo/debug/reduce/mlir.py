@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, SymbolOpInterface
 
 from mlirhlo.debug.reduce.hlo import Reducer
+from mlirhlo.dialects.quick import replace
 
 
 def _operations(module: ModuleOp) -> list[Operation]:
@@ -41,7 +42,7 @@ def _replace(module: ModuleOp, places: Collection[int]) -> None:
         for result in op.results:
             value = _earlier(op, result)
             if value is not None:
-                result.replace_all_uses_with(value)
+                replace(result, value)
 
 
 def _bypass(module: ModuleOp, places: Collection[int]) -> None:
@@ -52,7 +53,7 @@ def _bypass(module: ModuleOp, places: Collection[int]) -> None:
         for result in op.results:
             same = [value for value in op.operands if value.type == result.type]
             if same:
-                result.replace_all_uses_with(same[0])
+                replace(result, same[0])
 
 
 def _earlier(op: Operation, result: SSAValue) -> SSAValue | None:

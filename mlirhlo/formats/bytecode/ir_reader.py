@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, Unregist
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, create_op, replace
 from mlirhlo.dialects.stablehlo.locations import is_location
 from mlirhlo.formats.bytecode import properties
 from mlirhlo.formats.bytecode.codec import Source
@@ -214,7 +214,7 @@ class IrReader:
         before = values[number]
         values[number] = value
         if before is not None:
-            before.replace_all_uses_with(value)
+            replace(before, value)
 
     def _operand(self, scope: _Scope, cursor: Cursor) -> SSAValue:
         offset = cursor.pos
@@ -307,6 +307,7 @@ class IrReader:
                 "HLO0223",
                 f"regions are nested deeper than {MAX_REGION_DEPTH}",
                 at(self._container.file, offset),
+                help=REGION_DEPTH_HELP,
             )
         if is_isolated and self._container.version >= Since.LAZY_REGIONS:
             tag, cursor = read_section(cursor)

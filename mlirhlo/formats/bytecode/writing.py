@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
 from mlirhlo.diagnostics import error
-from mlirhlo.dialects.quick import MAX_REGION_DEPTH, is_nested_too_deep
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, is_nested_too_deep
 from mlirhlo.formats.bytecode import properties
 from mlirhlo.formats.bytecode.container import CURRENT_VERSION, MAGIC, Section, Since
 from mlirhlo.formats.bytecode.cursor import Emitter
@@ -118,7 +118,8 @@ class Writer:
     def write(self, module: Operation) -> bytes:
         """The whole file."""
         if is_nested_too_deep(module):
-            raise error("HLO0223", f"regions are nested deeper than {MAX_REGION_DEPTH}")
+            message = f"regions are nested deeper than {MAX_REGION_DEPTH}"
+            raise error("HLO0223", message, help=REGION_DEPTH_HELP)
         body = Emitter()
         body.varint(1 << 1)
         tables = self._tables

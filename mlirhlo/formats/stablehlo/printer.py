@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.hlo.attributes.base import string
-from mlirhlo.dialects.quick import MAX_REGION_DEPTH, is_nested_too_deep
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, is_nested_too_deep
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.dialects.stablehlo.rows import OpRow
 from mlirhlo.formats.stablehlo.aliases import Aliases, find_aliases
@@ -262,7 +262,8 @@ def print_module(module: ModuleOp, *, generic: bool = False, debug_info: bool = 
     """The program as MLIR prints it, with a line end; `generic` without pretty forms,
     `debug_info` with source places."""
     if is_nested_too_deep(module):
-        raise error("HLO0033", f"regions are nested deeper than {MAX_REGION_DEPTH}")
+        message = f"regions are nested deeper than {MAX_REGION_DEPTH}"
+        raise error("HLO0033", message, help=REGION_DEPTH_HELP)
     names = Namer(is_generic=generic).name(module)
     aliases = find_aliases(alias_order.AliasFinder(module, debug_info=debug_info, generic=generic))
     printer = Printer(is_generic=generic, with_locations=debug_info, names=names, aliases=aliases)

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from mlirhlo.diagnostics import Diagnostic, HloError, SourceText
 from mlirhlo.dialects.hlo.build import append, paused_gc
 from mlirhlo.dialects.hlo.syntax import WINDOW
-from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, create_op
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.formats.stablehlo.contexts import context
 from mlirhlo.formats.stablehlo.foreign import Bridge
@@ -300,9 +300,8 @@ def read_program(reader: Reader) -> ModuleOp:
 
 
 def _too_deep(source: SourceText, offset: int) -> HloError:
-    return HloError(
-        Diagnostic(TOO_DEEP, f"brackets nested deeper than {_MAX_NESTING}", source.place(offset))
-    )
+    message = f"brackets nested deeper than {_MAX_NESTING}"
+    return HloError(Diagnostic(TOO_DEEP, message, source.place(offset), help=REGION_DEPTH_HELP))
 
 
 _FAILURES = (

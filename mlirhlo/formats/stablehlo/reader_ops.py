@@ -10,7 +10,7 @@ from xdsl.parser.core import ForwardDeclaredValue
 
 from mlirhlo.dialects.chlo import ROWS as CHLO_ROWS
 from mlirhlo.dialects.hlo.build import append
-from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, create_op, replace
 from mlirhlo.dialects.stablehlo import ROWS
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.formats.stablehlo.foreign import Bridge
@@ -94,7 +94,7 @@ class OpReader(AttributeReader):
                     length=len(name) + 1,
                     code=BAD_VALUE,
                 )
-            placeholder.replace_all_uses_with(values[index])
+            replace(placeholder, values[index])
 
     @staticmethod
     def show(type_: Attribute) -> str:
@@ -334,7 +334,8 @@ class OpReader(AttributeReader):
         """A region after its `{`."""
         self.depth += 1
         if self.depth > MAX_REGION_DEPTH:
-            self.fail(f"regions are nested deeper than {MAX_REGION_DEPTH}", self.pos, code=TOO_DEEP)
+            message = f"regions are nested deeper than {MAX_REGION_DEPTH}"
+            self.fail(message, self.pos, code=TOO_DEEP, help=REGION_DEPTH_HELP)
         outer = (self.blocks, self.awaited, self.values, self.forward, self.defined)
         self.blocks, self.awaited, self.defined = {}, {}, []
         early, self.early = self.early, []

@@ -53,7 +53,13 @@ class Scanner:
         self.pos = 0
 
     def fail(
-        self, message: str, at: int | None = None, *, length: int = 1, code: str = SYNTAX
+        self,
+        message: str,
+        at: int | None = None,
+        *,
+        length: int = 1,
+        code: str = SYNTAX,
+        help: str | None = None,
     ) -> NoReturn:
         """Raises `HloError` at a position (the next token if none is given)."""
         if at is None:
@@ -61,7 +67,7 @@ class Scanner:
             at = self.pos
             found = _FOUND.match(self.text, at)
             length = len(found[0]) if found is not None else 1
-        raise HloError(Diagnostic(code, message, self.source.place(at, length)))
+        raise HloError(Diagnostic(code, message, self.source.place(at, length), help=help))
 
     def expected(self, what: str) -> NoReturn:
         """Raises: something else stands here."""

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Operation
 
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.quick import replace
 from mlirhlo.formats.bytecode.container import read_head
 from mlirhlo.formats.bytecode.dialects import new_context, op_classes
 from mlirhlo.formats.bytecode.problems import at
@@ -123,7 +124,7 @@ def _fold_casts(module: ModuleOp) -> None:
             for operand, result in zip(op.operands, op.results, strict=True)
         ):
             for operand, result in zip(op.operands, op.results, strict=True):
-                result.replace_all_uses_with(operand)
+                replace(result, operand)
             op.detach()
             op.erase()
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import ModuleOp, UnrealizedConversionCastOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirhlo.dialects.quick import put_operand
+
 
 def insert_casts(module: ModuleOp, is_vhlo: Callable[[Operation], bool]) -> ModuleOp:
     """The module, or a copy of it with casts where operations of two kinds meet."""
@@ -34,7 +36,7 @@ def insert_casts(module: ModuleOp, is_vhlo: Callable[[Operation], bool]) -> Modu
                 assert block is not None
                 block.insert_op_before(made, op)
                 cast = casts[value] = made.results[0]
-            op.operands[index] = cast
+            put_operand(op, index, cast)
     return copy
 
 

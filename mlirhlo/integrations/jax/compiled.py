@@ -22,6 +22,7 @@ from mlirhlo.integrations.optional import choose, require
 from mlirhlo.runtime.programs import XLA, Program, obey_for_other_compiler, platform_named, prepare
 
 with LATE:
+    from mlirhlo.debug.dump import protos
     from mlirhlo.formats import stablehlo as formats_stablehlo
 
 
@@ -62,6 +63,8 @@ class MemoryStats:
     host_alias_size_in_bytes: int = 0
     host_temp_size_in_bytes: int = 0
     host_generated_code_size_in_bytes: int = 0
+    serialized_buffer_assignment_proto: bytes = field(default=b"", repr=False)
+    """XLA's `BufferAssignmentProto`: which value lies where. Empty for what is interpreted."""
 
     @classmethod
     def of(cls, stats: Any) -> MemoryStats:
@@ -71,8 +74,11 @@ class MemoryStats:
     @classmethod
     def of_program(cls, program: Program) -> MemoryStats:
         """What a program of ours needs: its machine code, or the buffers that its module would take."""
-        code = program.executable
+        code, assigned = program.executable, b""
         if code is not None:
+            assigned = protos.cpu_assignment(program.optimized).SerializeToString(
+                deterministic=True
+            )
             memory = code.memory
             arguments, results = memory.parameters, memory.results
             aliased, temporary = memory.aliased, memory.temporaries
@@ -84,7 +90,12 @@ class MemoryStats:
             )
             aliased, temporary = 0, assignment.temporary_bytes
         return cls(
-            arguments, results, aliased, temporary, arguments + results - aliased + temporary
+            arguments,
+            results,
+            aliased,
+            temporary,
+            arguments + results - aliased + temporary,
+            serialized_buffer_assignment_proto=assigned,
         )
 
 

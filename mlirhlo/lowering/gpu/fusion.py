@@ -142,7 +142,8 @@ class _Merger(KernelTimes):
         """Merges what is worth it, the greatest saving first; how many times."""
         instructions = instruction_list(self.computation)
         self.numbers = {op: number for number, op in enumerate(instructions)}
-        ops = [op for op in instructions if self._time(op) is not None]
+        kernels = (op for op in instructions if self._time(op) is not None)
+        ops = list(itertools.islice(kernels, MAX_KERNELS + 1))
         self.effort = _EFFORT * sum(map(self._code, ops))
         if len(ops) > MAX_KERNELS or sum(self._time(op) != 0.0 for op in ops) < 2:
             return 0

@@ -5,7 +5,7 @@ A kind is a function under `@launches(kind)` that adds launches for ops that are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
@@ -90,6 +90,12 @@ class Plan:
         """Gives a value a workspace unless it has a buffer."""
         if value not in self.numbers:
             self.numbers[value] = self.workspace(buffer_type(array(value)))
+
+    def holds(self, value: SSAValue) -> bool:
+        """Whether a value is an operand or what a launch stores, so that it is read from memory."""
+        owner = value.owner
+        is_stored = not isinstance(owner, Operation) or schedule_of(owner) is not None
+        return is_stored and value in self.numbers
 
     def begins_as(self, result: SSAValue, operand: SSAValue) -> None:
         """Says that a result holds a copy of an operand before the first launch: it is read in its place."""
@@ -306,24 +312,19 @@ def inputs_of(
     `but`: results of these are not read from memory.
     """
     hidden = {value for op in but for value in op.results}
-    known: Mapping[SSAValue, int] = {
-        v: n for v, n in plan.numbers.items() if v not in hidden and _is_stored(v)
-    }
-    return list(dict.fromkeys(v for op in ops for v in memory_inputs(op, known)))
+
+    def is_read(value: SSAValue) -> bool:
+        return value not in hidden and plan.holds(value)
+
+    return list(dict.fromkeys(v for op in ops for v in memory_inputs(op, is_read)))
 
 
 def stored_inputs(plan: Plan, values: Sequence[SSAValue]) -> list[SSAValue]:
     """Values in memory that elements of these values are computed from."""
-    known = {v: n for v, n in plan.numbers.items() if _is_stored(v)}
     found: dict[SSAValue, None] = {}
     for value in values:
-        if value in known:
+        if plan.holds(value):
             found[value] = None
         elif isinstance(value.owner, Operation):
-            found |= dict.fromkeys(memory_inputs(value.owner, known))
+            found |= dict.fromkeys(memory_inputs(value.owner, plan.holds))
     return list(found)
-
-
-def _is_stored(value: SSAValue) -> bool:
-    owner = value.owner
-    return not isinstance(owner, Operation) or schedule_of(owner) is not None

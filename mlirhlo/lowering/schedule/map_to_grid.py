@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -62,14 +62,13 @@ def map_to_grid(kernel: KernelOp, gpu: GpuDevice, *, deterministic: bool = False
     number = 0
     group: list[Operation] = []
     """Ops of the launch before, where others may join it."""
-    in_memory: dict[SSAValue, int] = {value: 0 for op in launched for value in op.results}
     for op in ops:
         if op not in launched:
             continue
         kind = _KINDS.get(type(op), "elements")
         if op in updates:
             kind = "update"
-        read = {value.owner for value in memory_inputs(op, in_memory)}
+        read = {value.owner for value in memory_inputs(op, lambda v: v.owner in launched)}
         is_joining = (
             kind == "elements"
             and bool(group)
@@ -132,7 +131,7 @@ def _rounds(op: Operation) -> int:
     return 1
 
 
-def memory_inputs(op: Operation, in_memory: Mapping[SSAValue, int]) -> list[SSAValue]:
+def memory_inputs(op: Operation, is_in_memory: Callable[[SSAValue], bool]) -> list[SSAValue]:
     """Values in memory that an op reads, itself or through ops computed where they are read."""
     found: dict[SSAValue, None] = {}
     seen: set[Operation] = set()
@@ -140,7 +139,7 @@ def memory_inputs(op: Operation, in_memory: Mapping[SSAValue, int]) -> list[SSAV
     while stack:
         for value in stack.pop().operands:
             owner = value.owner
-            if value in in_memory:
+            if is_in_memory(value):
                 found[value] = None
             elif isinstance(owner, Operation) and owner not in seen:
                 seen.add(owner)

@@ -158,6 +158,7 @@ def chain_of(kernel: KernelOp) -> Chain | None:
     sizes, folded = chain.sizes, chain.folded
     space = (*sizes, *folded)
     below = below_of(roots)
+    from_folds = _computed_from(kernel, folds)
     is_chain = (
         all(sizes_of(f.outputs[0]) == sizes and f.folded == folded for f in folds)
         and all(f.guarded is None for f in folds)
@@ -165,7 +166,7 @@ def chain_of(kernel: KernelOp) -> Chain | None:
         and prod(folded) > 1
         and prod(space) > 0
         and all(isinstance(op, MapOp | FoldOp | GatherOp | AssembleOp | ConstantOp) for op in below)
-        and all(_is_chained(op, sizes, space) for op in (*roots, *below))
+        and all(_is_chained(op, sizes, space, from_folds) for op in (*roots, *below))
     )
     return chain if is_chain else None
 
@@ -205,17 +206,30 @@ def _minor_read(fold: FoldOp) -> int | None:
     return None
 
 
-def _is_chained(op: Operation, sizes: tuple[int, ...], space: tuple[int, ...]) -> bool:
+def _computed_from(kernel: KernelOp, folds: Sequence[FoldOp]) -> set[Operation]:
+    """Folds, and the ops of their kernel that are computed from them."""
+    found: set[Operation] = set(folds)
+    for op in kernel.block.ops:
+        if any(value.owner in found for value in op.operands):
+            found.add(op)
+    return found
+
+
+def _is_chained(
+    op: Operation,
+    sizes: tuple[int, ...],
+    space: tuple[int, ...],
+    from_folds: set[Operation],
+) -> bool:
     """Whether an op reads the folds it is computed from for its own row alone."""
     if isinstance(op, GatherOp | AssembleOp):
-        return not folds_below([op])
+        return op not in from_folds
     if not isinstance(op, MapOp | FoldOp):
         return True
     rows, everything = (results_of(identity_map(len(s)), s) for s in (sizes, space))
     is_chain_space = op.space in (sizes, space)
     for value, map_ in zip(op.inputs, op.index_maps, strict=True):
-        owner = value.owner
-        if not isinstance(owner, Operation) or not folds_below([owner]):
+        if value.owner not in from_folds:
             continue
         if not is_chain_space or results_of(map_, op.space) not in (rows, everything):
             return False

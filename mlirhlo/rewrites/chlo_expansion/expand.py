@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ComplexType, ModuleOp, TensorTy
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
+from mlirhlo.dialects.quick import replace
 from mlirhlo.rewrites.chlo_expansion import complex_math, elementary, special
 from mlirhlo.rewrites.chlo_expansion.broadcasting import PLAIN, expand_broadcast
 from mlirhlo.rewrites.chlo_expansion.emitter import Emitter, Value
@@ -138,7 +139,7 @@ def _expanded(op: Operation) -> SSAValue:
 
 def _replace(op: Operation, value: SSAValue) -> None:
     # The result has the type the op declares: bounds of dynamic sizes, for one.
-    op.results[0].replace_all_uses_with(value)
+    replace(op.results[0], value)
     op.detach()
     op.erase()
 

@@ -10,7 +10,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.names import NameUniquer
 from mlirhlo.dialects.hlo.ops import ComputationOp, ConditionalOp
 from mlirhlo.dialects.hlo.shapes import TupleShape
-from mlirhlo.dialects.quick import insert_before, read_instead
+from mlirhlo.dialects.quick import insert_before, put_operand, read_instead
 from mlirhlo.rewrites.cloning import clone_computation
 from mlirhlo.rewrites.computations import rename_callees
 from mlirhlo.rewrites.control_flow.flatten_call_graph import unshare
@@ -83,7 +83,7 @@ def _take_and_give_tuples(branch: ComputationOp) -> None:
         new = retype_parameter(branch, TupleShape((shape,)))
         element = part(new.output, 0, shape)
         read_instead(new.output, element.output)
-        element.operands[0] = new.output
+        put_operand(element, 0, new.output)
         after = new.next_op
         assert after is not None
         insert_before(after, element)
@@ -91,7 +91,7 @@ def _take_and_give_tuples(branch: ComputationOp) -> None:
     if not isinstance(root.shape, TupleShape):
         whole = make("tuple", [root], TupleShape((root.shape,)))
         insert_before(branch.terminator, whole)
-        branch.terminator.operands[0] = whole.output
+        put_operand(branch.terminator, 0, whole.output)
 
 
 def _write(op: ConditionalOp, names: dict[str, str]) -> None:
@@ -100,7 +100,7 @@ def _write(op: ConditionalOp, names: dict[str, str]) -> None:
         if number and not isinstance(shape, TupleShape):
             whole = make("tuple", [value], TupleShape((shape,)))
             insert_before(op, whole)
-            op.operands[number] = whole.output
+            put_operand(op, number, whole.output)
     if not isinstance(op.shape, TupleShape):
         properties = dict(op.properties)
         element = part(op.output, 0, op.shape)
@@ -108,5 +108,5 @@ def _write(op: ConditionalOp, names: dict[str, str]) -> None:
             element.properties["origin"] = origin
         new = make("conditional", op.inputs, TupleShape((op.shape,)), properties)
         new.instruction_name = op.instruction_name
-        element.operands[0] = new.output
+        put_operand(element, 0, new.output)
         Rewriter(op).replace(op, (new, element))

@@ -22,7 +22,7 @@ from mlirhlo.dialects.hlo.ops import (
 )
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.dialects.hlo.types import shape_of
-from mlirhlo.dialects.quick import insert_before
+from mlirhlo.dialects.quick import insert_before, put_operand
 from mlirhlo.rewrites.control_flow.call_inliner import CallInlinerPass
 from mlirhlo.rewrites.control_flow.computation_deduplicator import same_computation
 from mlirhlo.rewrites.control_flow.while_loops import count_calls, part, retype_parameter
@@ -216,7 +216,7 @@ def _keep_arguments(op: Instruction, place: int, branch: ComputationOp) -> bool:
     argument = make("tuple", elements, smaller)
     for made in (*elements, argument):
         insert_before(op, made)
-    op.operands[place] = argument.output
+    put_operand(op, place, argument.output)
     retype_parameter(branch, smaller)
     for read in parts:
         read.properties["index"] = integer(kept.index(read.index))

@@ -20,7 +20,7 @@ from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.table import Calls, opcodes
-from mlirhlo.dialects.quick import MAX_REGION_DEPTH, create_op
+from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, create_op
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.elements import dense
 from mlirhlo.dialects.stablehlo.op_classes import make_classes
@@ -262,7 +262,7 @@ class Importer:
             raise error(
                 "HLO0033",
                 f"%{computation.computation_name} would stand in regions nested deeper than {MAX_REGION_DEPTH}",
-                help="StableHLO has loops, branches and reducers inside each other; call inner ones as functions",
+                help=REGION_DEPTH_HELP,
             )
 
     def function(self, name: str) -> str:

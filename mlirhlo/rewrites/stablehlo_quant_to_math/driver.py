@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 
 from mlirhlo.dialects.hlo.table import OPCODES, Movement
+from mlirhlo.dialects.quick import replace
 from mlirhlo.dialects.stablehlo import ROWS
 from mlirhlo.dialects.stablehlo.elements import array_of, dense
 from mlirhlo.dialects.stablehlo.types import UniformQuantization
@@ -221,6 +222,6 @@ def _replace(
     for result, value in zip(op.results, made, strict=True):
         if result in known:
             known[value.ssa] = known[result]
-        result.replace_all_uses_with(value.ssa)
+        replace(result, value.ssa)
     op.detach()
     op.erase()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirhlo.dialects import quick
 from mlirhlo.dialects.chlo import OP_CLASSES as CHLO_CLASSES
-from mlirhlo.dialects.quick import create_op
+from mlirhlo.dialects.quick import create_op, put_operand
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.attributes import TypeExtensions, TypeExtensionsAttr
 from mlirhlo.dialects.stablehlo.elements import array_of, dense
@@ -127,7 +128,7 @@ def constant_before(array: NDArray[Any], type_: Attribute, before: Operation) ->
 def replace(op: Operation, values: Sequence[SSAValue]) -> None:
     """Puts `values` in the place of the results of `op`, and takes it away."""
     for result, value in zip(op.results, values, strict=True):
-        result.replace_all_uses_with(value)
+        quick.replace(result, value)
     block = op.parent_block()
     assert block is not None
     block.erase_op(op)
@@ -153,4 +154,4 @@ def wrap_argument(block: Block, index: int, type_: Attribute) -> None:
     call = new_op("stablehlo.custom_call", (argument, known), (type_,), properties, first)
     call.attributes["indices_of_shape_operands"] = dense(np.array([1], np.int64), one)
     for use in uses:
-        use.operation.operands[use.index] = call.results[0]
+        put_operand(use.operation, use.index, call.results[0])

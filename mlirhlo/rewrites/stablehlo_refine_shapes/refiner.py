@@ -15,9 +15,11 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from mlirhlo.analysis.stablehlo import ConstraintError, infer_types
 from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.dialects import quick
 from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
 from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.build import paused_gc
+from mlirhlo.dialects.quick import put_operand
 from mlirhlo.dialects.stablehlo.table import ROWS
 from mlirhlo.nesting import Walk, walked
 from mlirhlo.rewrites.stablehlo_refine_shapes.folding import fold
@@ -151,7 +153,7 @@ class Refiner:
             set_type(argument, refined(argument.type, value.type))
             array = array_of_value(value)
             if array is not None:
-                argument.replace_all_uses_with(constant_before(array, value.type, first))
+                quick.replace(argument, constant_before(array, value.type, first))
         self.open.add(name)
         yield self._function(made)
         self.open.discard(name)
@@ -187,7 +189,7 @@ class Refiner:
         for result, value in zip(op.results, ending.operands, strict=True):
             array = array_of_value(value)
             if array is not None:
-                result.replace_all_uses_with(constant_before(array, value.type, op))
+                quick.replace(result, constant_before(array, value.type, op))
         if is_call and not any(result.first_use for result in op.results) and is_pure(made):
             replace(op, op.results)
 
@@ -291,7 +293,7 @@ class Refiner:
                     known = constant_before(array, value.type, first)
                     for use in list(argument.uses):
                         if use.operation is not region.block.last_op:
-                            use.operation.operands[use.index] = known
+                            put_operand(use.operation, use.index, known)
         for region in op.regions:
             yield self._block(region.block)
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirhlo.dialects.hlo.attributes.base import integers
+from mlirhlo.dialects.quick import replace
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.rewrites.stablehlo_simplify.driver import Simplifier, defining, shape, simplifies
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import number, numbers
@@ -64,7 +65,7 @@ def unchanged_state_of_loop(op: Operation, s: Simplifier) -> Values | None:
         for block in (condition, loop):
             for use in block.args[index].uses:
                 s.push(use.operation)
-            block.args[index].replace_all_uses_with(op.operands[index])
+            replace(block.args[index], op.operands[index])
     returned = OP_CLASSES["stablehlo.return"].create(operands=[ending.operands[i] for i in kept])
     returned.location = ending.location
     loop.insert_op_before(returned, ending)

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirhlo.dialects.quick import replace
 from mlirhlo.dialects.stablehlo import OP_CLASSES, ROWS
 from mlirhlo.dialects.stablehlo.elements import array_of, dense
 
@@ -182,7 +183,7 @@ class Simplifier:
         for result, value in zip(op.results, values, strict=True):
             for use in list(result.uses):
                 self.push(use.operation)
-            result.replace_all_uses_with(value)
+            replace(result, value)
         self.erase(op)
 
     # -------------------------------------------------------------- running
@@ -241,7 +242,7 @@ class Simplifier:
             key = (op.results[0].type, value)
             known = self.constants.get(key)
             if known is not None:
-                op.results[0].replace_all_uses_with(known.results[0])
+                replace(op.results[0], known.results[0])
                 op.detach()
                 op.erase()
                 continue

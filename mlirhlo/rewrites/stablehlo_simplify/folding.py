@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirhlo.dialects.hlo.element_types import BY_MLIR, Kind
 from mlirhlo.dialects.hlo.table import OPCODES, Opcode
+from mlirhlo.dialects.quick import put_operand
 from mlirhlo.dialects.stablehlo.elements import dtype_of
 from mlirhlo.importing import LATE
 from mlirhlo.rewrites.stablehlo_simplify.driver import (
@@ -305,7 +306,7 @@ def no_elements(op: Operation, s: Simplifier) -> Values | None:
     changed = False
     for index, value in enumerate(op.operands):
         if s.array(value) is None and (empty := _empty(value.type, s)) is not None:
-            op.operands[index] = empty
+            put_operand(op, index, empty)
             changed = True
     if len(op.results) == 1 and (empty := _empty(op.results[0].type, s)) is not None:
         return (empty,)

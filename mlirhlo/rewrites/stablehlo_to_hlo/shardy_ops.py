@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirhlo.dialects.hlo.attributes.base import symbol
 from mlirhlo.dialects.hlo.attributes.sharding import ShardingAttr
 from mlirhlo.dialects.hlo.names import legal_name
+from mlirhlo.dialects.quick import replace
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Body, lowers, result_shape
 from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import frontend
@@ -34,7 +35,7 @@ def plain_constants(module: ModuleOp) -> None:
         block = op.parent_block()
         assert block is not None
         block.insert_op_before(new, op)
-        op.results[0].replace_all_uses_with(new.results[0])
+        replace(op.results[0], new.results[0])
         block.erase_op(op)
 
 

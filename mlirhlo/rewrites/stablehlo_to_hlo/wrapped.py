@@ -22,6 +22,7 @@ from mlirhlo.dialects.chlo.attributes import (
     RaggedDotDimensionNumbersAttr,
 )
 from mlirhlo.dialects.mhlo import ROWS as MHLO_ROWS
+from mlirhlo.dialects.quick import replace
 from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import numbers_of
 
@@ -119,5 +120,5 @@ def _put(
     assert block is not None
     block.insert_op_before(new, op)
     for old, replacement in zip(op.results, new.results, strict=True):
-        old.replace_all_uses_with(replacement)
+        replace(old, replacement)
     block.erase_op(op)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mlirhlo.diagnostics import HloError
+from mlirhlo.formats.proto.buffer_assignment_pb2 import BufferAssignmentProto
 from mlirhlo.integrations.ir import module_of
 
 pytestmark = pytest.mark.oracle
@@ -329,6 +330,9 @@ def test_memory_analysis_has_the_names_of_jaxs(platform: str) -> None:
     assert 0 <= theirs.output_size_in_bytes - ours.output_size_in_bytes <= 64
     assert ours.temp_size_in_bytes > 0
     assert ours.peak_memory_in_bytes >= ours.argument_size_in_bytes
+    assigned = BufferAssignmentProto.FromString(ours.serialized_buffer_assignment_proto)
+    arguments = [a.size for a in assigned.buffer_allocations if a.is_entry_computation_parameter]
+    assert arguments == ([] if platform == "interpreter" else 3 * [X.nbytes])
     donated = jit(lambda x, y: x + y, donate_argnums=0).lower(X, X).compile().memory_analysis()
     assert donated.alias_size_in_bytes == donated.output_size_in_bytes == X.nbytes
 

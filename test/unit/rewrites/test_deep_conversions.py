@@ -7,7 +7,8 @@ from program_shapes import SHAPES
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.diagnostics import HloError
-from mlirhlo.formats import load, to_bytes
+from mlirhlo.dialects.quick import REGION_DEPTH_HELP
+from mlirhlo.formats import load, stablehlo, to_bytes
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 from mlirhlo.rewrites.stablehlo_to_hlo import convert_to_hlo
@@ -50,6 +51,18 @@ def test_regions_in_regions_are_refused_before_they_are_made(form: str, levels: 
     with pytest.raises(HloError, match="nested deeper than 80") as caught:
         convert_to_stablehlo(program(form, levels))
     assert caught.value.code == "HLO0033"
+    assert caught.value.diagnostics[0].help == REGION_DEPTH_HELP
+
+
+@pytest.mark.parametrize("levels", [85, 120, 3000])
+def test_text_in_too_many_regions_says_how_deep_they_nest(levels: int) -> None:
+    before = '%r = "stablehlo.if"(%p) ({\n' * levels
+    after = "stablehlo.return %x : tensor<f32> }, { stablehlo.return %x : tensor<f32> })"
+    text = f"func.func @main(%x: tensor<f32>, %p: tensor<i1>) -> tensor<f32> {{\n{before}{after}"
+    with pytest.raises(HloError, match="nested deeper than") as caught:
+        stablehlo.parse_module(text)
+    assert caught.value.code == "HLO0033"
+    assert caught.value.diagnostics[0].help == REGION_DEPTH_HELP
 
 
 def test_deep_calls_are_named_as_shallow_ones() -> None:

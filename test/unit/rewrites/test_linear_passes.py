@@ -8,7 +8,12 @@ import pytest
 from program_shapes import SHAPES
 from support import calls_of
 
+from mlirhlo.dialects.quick import operands_of
+from mlirhlo.dialects.wide_operands import WideOperands
+from mlirhlo.formats import stablehlo
 from mlirhlo.formats.hlo_text import parse_module
+from mlirhlo.lowering.gpu.compiler import plan_gpu
+from mlirhlo.lowering.gpu.devices import DEFAULT, device
 from mlirhlo.rewrites.hlo_to_stablehlo import convert_to_stablehlo
 from mlirhlo.rewrites.pipeline import parse_pipeline, run_pipeline
 
@@ -87,3 +92,34 @@ def test_wide_programs_of_stablehlo(pipeline: str, form: str) -> None:
 
     calls(200)
     assert calls(800) < 2.3 * calls(400)
+
+
+def test_results_that_passes_of_stablehlo_replace_are_not_all_copied_each_time() -> None:
+    width = WideOperands.LEAST + 1
+    add = "stablehlo.add %x, %zero : tensor<2xi32>"
+    text = "\n".join(
+        [
+            f"func.func @main(%x: tensor<2xi32>) -> ({', '.join(['tensor<2xi32>'] * width)}) {{",
+            "%zero = stablehlo.constant dense<0> : tensor<2xi32>",
+            *(f"%y{n} = {add}" for n in range(width)),
+            f"return {', '.join(f'%y{n}' for n in range(width))} :",
+            f"{', '.join(['tensor<2xi32>'] * width)} }}",
+        ]
+    )
+    module = stablehlo.parse_module(text)
+    run_pipeline(module, parse_pipeline("stablehlo-target-independent-optimization"))
+    (function,) = module.ops
+    returned = operands_of(function.regions[0].block.ops.last)
+    assert type(returned) is WideOperands
+    assert set(returned) == {function.regions[0].block.args[0]}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("form", ["chain", "reduce_chain"])
+def test_kernels_for_gpus(form: str) -> None:
+    def calls(count: int) -> int:
+        module = parse_module(SHAPES[form](count))
+        return calls_of(lambda: plan_gpu(module, device(DEFAULT)))
+
+    calls(20)
+    assert calls(400) < 2.3 * calls(200)

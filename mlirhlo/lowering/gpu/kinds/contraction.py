@@ -99,10 +99,12 @@ def _launch_parts(
     sums = b.memory[number]
     block.run(lambda at, v: b.store(to_memory(b, v[0], element), sums, [block.part, *at]))
 
-    stored = {v: n for v, n in plan.numbers.items() if v not in op.results}
-    reads = (
-        memory_inputs(op, {**stored, contraction.output: number}) if op is not contraction else []
-    )
+    own = set(op.results)
+
+    def is_read(value: SSAValue) -> bool:
+        return value is contraction.output or (value in plan.numbers and value not in own)
+
+    reads = memory_inputs(op, is_read) if op is not contraction else []
     b = plan.begin([v for v in reads if v is not contraction.output], op.results, (), [number])
 
     def add_up(index: SSAValue) -> None:

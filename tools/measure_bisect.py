@@ -62,7 +62,7 @@ def main() -> int:
     sources = [s for s in sources if options.only in s.name]
     if options.held or options.developed:
         sources = [s for s in sources if is_held(s.name) == options.held]
-    right = wrong = false = 0
+    right = wrong = false = named_first = 0
     limits = Limits(60.0)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -85,6 +85,7 @@ def main() -> int:
             changed = planted.new.removeprefix("ROOT ").split(" = ")[0].removeprefix("%")
             suspects = [s.name for s in culprit.suspects] if culprit else []
             rank = suspects.index(changed) + 1 if changed in suspects else 0
+            named_first += rank == 1
             says = "right" if is_right else f"WRONG: {culprit and culprit.stage.file}"
             print(
                 f"{source.name:44} {planted.file[:40]:40} {says}, instruction {rank or 'no'} of {len(suspects)},"
@@ -110,7 +111,10 @@ def main() -> int:
                 flush=True,
             )
     clean = min(options.clean, len(sources))
-    print(f"planted: {right} of {right + wrong} culprits right; unedited: {false} false of {clean}")
+    print(
+        f"planted: {right} of {right + wrong} culprits right, the edited instruction named first in {named_first};"
+        f" unedited: {false} false of {clean}"
+    )
     return 1 if wrong or false else 0
 
 

@@ -22,6 +22,7 @@ from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
 Array: TypeAlias = np.ndarray[Any, Any]
+Value: TypeAlias = "Array | tuple[Value, ...]"
 MAX_SUSPECTS = 4
 _LOOSE = 1e-3
 """Relative to the largest number of an array: values of pairs that are nearer agree."""
@@ -45,41 +46,37 @@ def locate(before: str, after: str, given: Mapping[str, Any]) -> list[dict[str, 
     inputs = Given(**fields_of(given))
     texts = [module_text(load_module(text, "stage.hlo")) for text in (before, after)]
     left, right = (listing_of_text(text) for text in texts)
-    values = [_values(before, inputs), _values(after, inputs)]
-    return [asdict(s) for s in _suspects(left, right, values, texts)[:MAX_SUSPECTS]]
+    runs = [_values(before, inputs), _values(after, inputs)]
+    return [asdict(s) for s in _suspects(left, right, runs, texts)[:MAX_SUSPECTS]]
 
 
-def _values(text: str, given: Given) -> dict[str, Array]:
-    """The last value of each instruction that gives an array, by name."""
-    found: dict[str, Array] = {}
+@dataclass(slots=True)
+class _Values:
+    """Values of each instruction by name, in the first and in the last of its executions."""
+
+    first: dict[str, Value]
+    last: dict[str, Value]
+
+
+def _values(text: str, given: Given) -> _Values:
+    values = _Values({}, {})
 
     def hook(op: Instruction, _: Sequence[Any], value: Any) -> None:
-        name = op.instruction_name
-        if name and isinstance(value, np.ndarray):
-            found[name] = cast(Array, value)
+        if (name := op.instruction_name) and isinstance(value, np.ndarray | tuple):
+            values.first.setdefault(name, cast(Value, value))
+            values.last[name] = cast(Value, value)
 
     run_recorded(text, given, hook)
-    return found
+    return values
 
 
 def _suspects(
-    left: Listing, right: Listing, values: Sequence[Mapping[str, Array]], texts: Sequence[str]
+    left: Listing, right: Listing, runs: Sequence[_Values], texts: Sequence[str]
 ) -> list[Suspect]:
     rows = match(left, right, thorough=True).rows
     partner = {
         row.after: row.before for row in rows if row.after is not None and row.before is not None
     }
-    agrees: dict[int, bool] = {}
-    for new, old in partner.items():
-        a, b = values[0].get(left.rows[old].name), values[1].get(right.rows[new].name)
-        if a is not None and b is not None and a.size == b.size:
-            agrees[new] = _agree(a, b)
-    differing = [
-        new
-        for new in range(len(right.rows))
-        if agrees.get(new) is False
-        and all(agrees.get(operand, True) for operand in right.rows[new].operands)
-    ]
     changed = {
         row.after: row
         for row in rows
@@ -87,29 +84,64 @@ def _suspects(
     }
     lines = [_lines(text) for text in texts]
 
-    def suspect(new: int, old: int | None, why: str) -> Suspect:
-        row = right.rows[new]
+    def suspect(new: int, why: str) -> Suspect:
+        row, old = right.rows[new], partner.get(new)
         was = "" if old is None else lines[0].get(left.rows[old].name, "")
         return Suspect(
             row.name, right.computations[row.computation], lines[1].get(row.name, ""), was, why
         )
 
+    names = {new: (left.rows[old].name, right.rows[new].name) for new, old in partner.items()}
+    # In the first iteration of a loop nothing has come back from its end yet.
+    origins = _origins(right, names, runs[0].first, runs[1].first) or _origins(
+        right, names, runs[0].last, runs[1].last
+    )
     found: list[Suspect] = []
-    for new in sorted(differing, key=lambda k: (k not in changed, k)):
+    for new in sorted(origins, key=lambda k: (k not in changed, k)):
         inside = _called(right, new)
         found += [
-            suspect(k, row.before, row.kind.value)
+            suspect(k, row.kind.value)
             for k, row in changed.items()
-            if right.rows[k].computation in inside
+            if right.rows[k].computation in inside and k not in origins
         ]
-        found.append(suspect(new, partner[new], "values differ"))
+        found.append(suspect(new, "values differ"))
     if not found:
         found = [
-            suspect(k, row.before, row.kind.value)
+            suspect(k, row.kind.value)
             for k, row in changed.items()
             if right.opcodes[k] not in ("parameter", "tuple", "get-tuple-element")
         ]
     return list({s.name: s for s in reversed(found)}.values())[::-1]
+
+
+def _origins(
+    right: Listing,
+    names: Mapping[int, tuple[str, str]],
+    before: Mapping[str, Value],
+    after: Mapping[str, Value],
+) -> list[int]:
+    """Rows whose values differ though all that they are computed from agrees.
+
+    Rows without a counterpart agree when their own operands do. Of a caller and what it calls, the latter is named.
+    """
+    agrees: dict[int, bool] = {}
+    for new, (old_name, new_name) in names.items():
+        a, b = before.get(old_name), after.get(new_name)
+        if a is not None and b is not None:
+            agrees[new] = _agree(a, b)
+    is_sound = {new: agrees.get(new) for new in range(len(right.rows))}
+    for new, row in enumerate(right.rows):  # operands stand before their users
+        if is_sound[new] is None:
+            is_sound[new] = all(is_sound[k] is not False for k in row.operands)
+    origins = [
+        new
+        for new, row in enumerate(right.rows)
+        if agrees.get(new) is False
+        and right.opcodes[new] != "parameter"
+        and all(is_sound[k] is not False for k in row.operands)
+    ]
+    within = {right.rows[new].computation for new in origins}
+    return [new for new in origins if not _called(right, new) & within]
 
 
 def _called(listing: Listing, index: int) -> set[int]:
@@ -127,7 +159,13 @@ def _called(listing: Listing, index: int) -> set[int]:
     return found
 
 
-def _agree(a: Array, b: Array) -> bool:
+def _agree(a: Value, b: Value) -> bool:
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        if not (isinstance(a, tuple) and isinstance(b, tuple)) or len(a) != len(b):
+            return True  # packed otherwise: the arrays are compared where they are used
+        return all(map(_agree, a, b))
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or a.size != b.size:
+        return True  # a token, or an array that was cut or padded: its users show it
     if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
         return bool(np.array_equal(np.sort(_flat(a)), np.sort(_flat(b))))
     if rounding.same(a, b):

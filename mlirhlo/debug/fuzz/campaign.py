@@ -11,7 +11,6 @@ import os
 import random
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -227,7 +226,6 @@ class _Run:
         self.jobs, self.limits, self.folder = jobs, limits, folder
         self.progress, self.reduces = progress, reduces
         self.result = _loaded(settings, folder)
-        self.reductions: Counter[tuple[str, str]] = Counter()
         self.saved = time.monotonic()
 
     def go(self, cases: int, seconds: float, until: Callable[[Result], bool]) -> None:
@@ -240,7 +238,6 @@ class _Run:
                     numbers = range(result.next, min(result.next + _BATCH * self.jobs, cases))
                     for number, answer in self._answers(workers, numbers):
                         self._take(number, answer)
-                    result.next = numbers.stop
                     result.seconds = before + time.monotonic() - start
                     self._save(always=False)
                     if self.progress is not None:
@@ -268,29 +265,31 @@ class _Run:
         return iter(sorted(found.items()))
 
     def _take(self, number: int, answer: Any) -> None:
-        """Counts a case; a finding goes to the group of its cause."""
+        """Counts a case and adds a finding to the group of its cause; interrupted, it has counted nothing."""
         if isinstance(answer, Died):
             answer = {"outcome": "process ended", "culprit": "process", "cause": str(answer)}
             answer |= {"text": "", "check": "", "detail": ""}
+        group = self._group_of(number, answer) if "cause" in answer else None
         counts, outcome = self.result.counts, answer["outcome"]
         counts[outcome] = counts.get(outcome, 0) + 1
-        if "cause" not in answer:
-            return
+        self.result.next = number + 1
+        if group is not None and number not in group.cases:
+            group.cases.append(number)
+
+    def _group_of(self, number: int, answer: Mapping[str, Any]) -> Group:
+        """The group of a finding, which is reduced where few of its cause were; a new one is written."""
         group = Group(answer["culprit"], answer["cause"], (), [number], answer["check"])
         group.text, group.detail = answer["text"], answer["detail"]
-        first = next((g for g in self.result.groups if g.key[:2] == group.key[:2]), None)
-        if self.reductions[group.key[:2]] >= MAX_REDUCED and first is not None:
-            first.cases.append(number)
-            return
-        self.reductions[group.key[:2]] += 1
+        alike = [g for g in self.result.groups if g.key[:2] == group.key[:2]]
+        if sum(len(g.cases) for g in alike) >= MAX_REDUCED:
+            return alike[0]
         if self.reduces and group.check and group.check != "reader":
             self._reduce(group)
-        known = next((g for g in self.result.groups if g.key == group.key), None)
+        known = next((g for g in alike if g.key == group.key), None)
         if known is None:
+            self._write(group, len(self.result.groups) + 1)
             self.result.groups.append(group)
-            self._write(group, len(self.result.groups))
-        else:
-            known.cases.append(number)
+        return known or group
 
     def _reduce(self, group: Group) -> None:
         condition = Condition(

@@ -162,7 +162,9 @@ class _Search:
         )
 
     def _start(self, text: str, module: ModuleOp) -> None:
-        (verdict,) = self._verdicts([text])
+        # Evaluated also where its verdict is known: how long that takes is the limit of attempts.
+        verdict = self._evaluated([text])[0]
+        self.verdicts.add(Verdicts.key(text, self.condition), verdict)
         if not verdict.holds:
             raise error(
                 "HLO0862",
@@ -305,17 +307,22 @@ class _Search:
         ]
         self.cached += len(texts) - len(unknown)
         if unknown:
-            requests: list[dict[str, Any]] = [
-                {"text": texts[k], "condition": self.condition.as_json(), "name": self.name}
-                for k in unknown
-            ]
-            answers = self.workers.ask(_TASK, requests)
-            for k, answer in zip(unknown, answers, strict=True):
-                self.verdicts.add(keys[k], self._verdict(answer))
-            self.evaluated += len(unknown)
+            for k, verdict in zip(
+                unknown, self._evaluated([texts[k] for k in unknown]), strict=True
+            ):
+                self.verdicts.add(keys[k], verdict)
             self._tell(is_smaller=False)
         found = [self.verdicts.get(key) for key in keys]
         return [verdict for verdict in found if verdict is not None]
+
+    def _evaluated(self, texts: Sequence[str]) -> list[Verdict]:
+        """Verdicts of worker processes, side by side."""
+        requests: list[dict[str, Any]] = [
+            {"text": text, "condition": self.condition.as_json(), "name": self.name}
+            for text in texts
+        ]
+        self.evaluated += len(texts)
+        return [self._verdict(answer) for answer in self.workers.ask(_TASK, requests)]
 
     def _verdict(self, answer: Any) -> Verdict:
         if isinstance(answer, Died):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from support import DATA, SHARED
 from mlirhlo.cli.hlo_bisect import main
 from mlirhlo.debug.bisect.compare import DIFFERS, SAME, UNKNOWN, Given, compare
 from mlirhlo.debug.bisect.folders import bisect_folder
+from mlirhlo.debug.bisect.instructions import locate
 from mlirhlo.debug.bisect.limited import Ran, run_limited
 from mlirhlo.debug.bisect.pipelines import bisect_pipeline
 from mlirhlo.debug.bisect.stages import read_stages
@@ -173,6 +175,57 @@ def test_one_wrong_stage_of_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([str(report), "-o", str(tmp_path / "again.tar.gz")]) == 255
     assert capsys.readouterr().out.count("culprit: fusion") == 2
     assert not list(tmp_path.glob("*.tries"))
+
+
+LOOP = """HloModule loop
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[4] get-tuple-element(s), index=1
+  b = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  t = f32[4] tanh(a)
+  c = f32[4] cosine(b)
+  ROOT r = (s32[], f32[4], f32[4]) tuple(n, t, c)
+}
+condition {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  end = s32[] constant(3)
+  ROOT l = pred[] compare(i, end), direction=LT
+}
+ENTRY main {
+  x = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  y = f32[4] exponential(x)
+  z = (s32[], f32[4], f32[4]) tuple(zero, x, y)
+  w = (s32[], f32[4], f32[4]) while(z), condition=condition, body=body
+  u = f32[4] get-tuple-element(w), index=1
+  v = f32[4] get-tuple-element(w), index=2
+  ROOT d = f32[4] divide(u, v)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "edits, name",
+    [
+        ({"tuple(n, t, c)": "tuple(n, c, t)"}, "r"),
+        ({"tanh(a)": "tanh(b)"}, "t"),
+        ({"tuple(zero, x, y)": "tuple(zero, y, x)"}, "z"),
+        ({"divide(u, v)": "divide(v, u)"}, "d"),
+        # New instructions on the way from the culprit to others are not blamed for its values.
+        ({"exponential(x)": "sine(x)\n  k = f32[4] copy(y)", "(zero, x, y)": "(zero, x, k)"}, "y"),
+    ],
+)  # fmt: skip
+def test_the_instruction_at_fault_is_named_alone(edits: dict[str, str], name: str) -> None:
+    """In a loop all values differ in the end: those of the first iteration tell where that began."""
+    after = LOOP
+    for old, new in edits.items():
+        after = after.replace(old, new)
+    suspects = locate(LOOP, after, asdict(Given(LOOP, (1,))))
+    assert [s["name"] for s in suspects] == [name]
 
 
 @pytest.mark.slow

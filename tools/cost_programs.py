@@ -113,6 +113,11 @@ def movement(t: str) -> Iterator[tuple[str, str]]:
     for n in (4, 16, 64):
         m = SIZE // n
         yield f"{t}[{m},{n}]", f"transpose(${t}[{n},{m}]), dimensions={{1,0}}"
+        yield f"{t}[{m},{n},1]", f"transpose(${t}[{n},1,{m}]), dimensions={{2,0,1}}"
+        yield (
+            f"{t}[{m},{n}]",
+            f"dynamic-update-slice(${t}[{m},{n}], ${t}[{m // 2},{n}], $s32[], $s32[])",
+        )
         yield f"{t}[{m},{n}]", f"broadcast(${t}[{m}]), dimensions={{0}}"
         yield f"{t}[{m},{n}]", f"broadcast(${t}[{n}]), dimensions={{1}}"
         yield f"{t}[{m},{n}]", f"slice(${t}[{m + 2},{n + 2}]), slice={{[1:{m + 1}],[1:{n + 1}]}}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the TextMate grammar of HLO text: `editors/vscode/syntaxes/hlo.tmLanguage.json`.
+"""Writes the TextMate grammars of HLO text and MLIR: `editors/vscode/syntaxes/*.tmLanguage.json`.
 
 python tools/editor_grammar.py            # write it
 python tools/editor_grammar.py --check    # exit status 1 when it is out of date
@@ -15,25 +15,40 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
-from mlirhlo.debug.editor.features import TOKEN_PATTERNS  # noqa: E402
+from mlirhlo.debug.editor import features, mlir  # noqa: E402
 
-FILE = ROOT / "editors" / "vscode" / "syntaxes" / "hlo.tmLanguage.json"
+FOLDER = ROOT / "editors" / "vscode" / "syntaxes"
+LANGUAGES = {"hlo": ("HLO", features.TOKEN_PATTERNS), "mlir": ("MLIR", mlir.TOKEN_PATTERNS)}
+"""Titles and patterns, by the ending of files."""
 SCOPES = {
-    "comment": "comment.hlo",
-    "string": "string.quoted.double.hlo",
-    "property": "variable.other.member.hlo",
-    "type": "storage.type.hlo",
-    "keyword": "keyword.control.hlo",
-    "function": "entity.name.function.hlo",
-    "variable": "variable.other.hlo",
-    "number": "constant.numeric.hlo",
+    "comment": "comment",
+    "string": "string.quoted.double",
+    "property": "variable.other.member",
+    "type": "storage.type",
+    "keyword": "keyword.control",
+    "function": "entity.name.function",
+    "variable": "variable.other",
+    "number": "constant.numeric",
 }
 
 
-def grammar() -> str:
+def file_of(language: str) -> Path:
+    """Where a grammar is."""
+    return FOLDER / f"{language}.tmLanguage.json"
+
+
+def grammar(language: str) -> str:
     """The patterns of the language server's tokens, with TextMate's names of scopes."""
-    patterns = [{"match": text, "name": SCOPES[kind]} for kind, text in TOKEN_PATTERNS.items()]
-    whole = {"name": "HLO", "scopeName": "source.hlo", "fileTypes": ["hlo"], "patterns": patterns}
+    title, tokens = LANGUAGES[language]
+    patterns = [
+        {"match": text, "name": f"{SCOPES[kind]}.{language}"} for kind, text in tokens.items()
+    ]
+    whole = {
+        "name": title,
+        "scopeName": f"source.{language}",
+        "fileTypes": [language],
+        "patterns": patterns,
+    }
     return json.dumps(whole, indent=2) + "\n"
 
 
@@ -42,9 +57,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    if options.check:
-        return int(not FILE.exists() or FILE.read_text() != grammar())
-    FILE.write_text(grammar())
+    for language in LANGUAGES:
+        file = file_of(language)
+        if options.check and (not file.exists() or file.read_text() != grammar(language)):
+            return 1
+        if not options.check:
+            file.write_text(grammar(language))
     return 0
 
 

@@ -1,4 +1,4 @@
-// Starts the language server for documents of HLO.
+// Starts the language server for documents of HLO and MLIR.
 const { workspace } = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
 
@@ -8,7 +8,7 @@ exports.activate = () => {
   const command = workspace.getConfiguration("mlirhlo").get("server");
   const server = { command, args: [] };
   client = new LanguageClient("mlirhlo", "HLO", server, {
-    documentSelector: [{ language: "hlo" }],
+    documentSelector: [{ language: "hlo" }, { language: "mlir" }],
   });
   return client.start();
 };

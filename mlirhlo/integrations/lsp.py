@@ -6,29 +6,37 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams, JsonRpcMethodNotFound
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from mlirhlo import __version__
 from mlirhlo.debug.editor import features
-from mlirhlo.debug.editor.document import Document, Span
+from mlirhlo.debug.editor.document import Document, Span, whole_diagnostics
+from mlirhlo.debug.editor.languages import Answers, answers
 from mlirhlo.debug.editor.stages import Side, Stages, counterpart
 from mlirhlo.debug.graph import render
-from mlirhlo.debug.trials.conditions import fake_arguments, load_module
-from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.debug.trials.conditions import Condition, fake_arguments, load_module
+from mlirhlo.debug.trials.workers import Limits
+from mlirhlo.diagnostics import Diagnostic, HloError, Severity
 from mlirhlo.importing import LATE
 
 with LATE:
+    from mlirhlo.debug import reduce
     from mlirhlo.debug.trials import sides
 
 
 QUIET_SECONDS = 0.6
 """After the last edit, until the whole module is checked."""
+_REDUCE_SECONDS = 30.0
+"""CPU time of an attempt."""
 COMMANDS = ("mlirhlo.run", "mlirhlo.graph", "mlirhlo.reduce")
 _KINDS = {
     "opcode": lsp.CompletionItemKind.Function,
@@ -46,6 +54,7 @@ class Server(LanguageServer):
         self.documents: dict[str, Document] = {}
         self.timers: dict[str, asyncio.TimerHandle] = {}
         self.stages = Stages()
+        self.checker = ThreadPoolExecutor(1)
 
     def document(self, uri: str) -> Document:
         """An open document; an empty one for what is not open."""
@@ -62,11 +71,27 @@ class Server(LanguageServer):
         self.timers[uri] = loop.call_later(QUIET_SECONDS, self.check, uri)
 
     def check(self, uri: str) -> None:
-        """Checks the whole text, and publishes what is wrong."""
+        """Checks the whole text beside the edits that follow, and publishes what is wrong."""
         document = self.documents.get(uri)
         if document is not None:
-            document.check_all()
+            text, loop = document.text, asyncio.get_running_loop()
+            checked = loop.run_in_executor(self.checker, whole_diagnostics, text, document.file)
+            checked.add_done_callback(lambda done: self.take_checked(uri, text, done.result()))
+
+    def take_checked(self, uri: str, text: str, diagnostics: list[Diagnostic]) -> None:
+        """Publishes what is wrong with a text, unless it was edited since."""
+        document = self.documents.get(uri)
+        if document is not None and document.text == text:
+            document.take_diagnostics(diagnostics)
             self.publish(uri, document.diagnostics)
+
+    async def show(self, uri: str, *, in_browser: bool = False) -> None:
+        """Has the editor open a file; one that cannot is told where it is."""
+        params = lsp.ShowDocumentParams(uri, external=in_browser, take_focus=True)
+        try:
+            await self.window_show_document_async(params)
+        except JsonRpcMethodNotFound:
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, uri))
 
     def publish(self, uri: str, diagnostics: Sequence[Diagnostic]) -> None:
         """Sends diagnostics."""
@@ -131,26 +156,32 @@ def _add_names(server: Server) -> None:
         document = server.document(params.text_document.uri)
         return document, params.position.line, params.position.character
 
+    def about(params: Any) -> Answers:
+        return answers(server.document(params.text_document.uri))
+
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hover(params: lsp.HoverParams) -> lsp.Hover | None:
-        text = features.hover(*at(params))
+        text = about(params).hover(*at(params))
         if text is None:
             return None
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text))
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def definition(params: lsp.DefinitionParams) -> lsp.Location | None:
-        span = features.definition(*at(params))
+        span = about(params).definition(*at(params))
         return None if span is None else lsp.Location(params.text_document.uri, _range(span))
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
-        spans = features.references(*at(params))
+        spans = about(params).references(*at(params))
         return [lsp.Location(params.text_document.uri, _range(span)) for span in spans]
 
     @server.feature(lsp.TEXT_DOCUMENT_RENAME)
     def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
-        edits = features.rename(*at(params), params.new_name)
+        try:
+            edits = about(params).rename(*at(params), params.new_name)
+        except HloError as problem:
+            raise JsonRpcInvalidParams(str(problem)) from None
         changes = [lsp.TextEdit(_range(span), text) for span, text in edits]
         return lsp.WorkspaceEdit({params.text_document.uri: changes})
 
@@ -158,7 +189,7 @@ def _add_names(server: Server) -> None:
         lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=["%", "(", ",", "="])
     )
     def completion(params: lsp.CompletionParams) -> lsp.CompletionList:
-        found = features.completions(*at(params))
+        found = about(params).completions(*at(params))
         items = [
             lsp.CompletionItem(c.label, kind=_KINDS[c.kind], detail=c.detail, sort_text=f"{k:06}")
             for k, c in enumerate(found)
@@ -187,7 +218,7 @@ def _add_stages(server: Server) -> None:
     @server.command("mlirhlo.show")
     async def show(uri: str) -> str:
         """Opens another file of the dump folder."""
-        await server.window_show_document_async(lsp.ShowDocumentParams(uri, take_focus=True))
+        await server.show(uri)
         return uri
 
 
@@ -195,11 +226,12 @@ def _add_views(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
     def folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
         document = server.document(params.text_document.uri)
-        return [lsp.FoldingRange(b.start, b.start + len(b.lines) - 1) for b in document.blocks]
+        return [lsp.FoldingRange(first, last) for first, last in answers(document).folds(document)]
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
-        found = features.outline(server.document(params.text_document.uri))
+        document = server.document(params.text_document.uri)
+        found = answers(document).outline(document)
         return [_symbol(symbol, lsp.SymbolKind.Function) for symbol in found]
 
     @server.feature(
@@ -207,12 +239,14 @@ def _add_views(server: Server) -> None:
         lsp.SemanticTokensLegend(list(features.TOKEN_TYPES), []),
     )
     def tokens(params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
-        return lsp.SemanticTokens(features.tokens(server.document(params.text_document.uri)))
+        document = server.document(params.text_document.uri)
+        return lsp.SemanticTokens(answers(document).tokens(document))
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
         document = server.document(params.text_document.uri)
-        found = features.inlay_shapes(document, params.range.start.line, params.range.end.line)
+        first, last = params.range.start.line, params.range.end.line
+        found = answers(document).inlay_shapes(document, first, last)
         return [
             lsp.InlayHint(lsp.Position(line, column), shape, kind=lsp.InlayHintKind.Type)
             for line, column, shape in found
@@ -239,11 +273,11 @@ def _add_actions(server: Server) -> None:
                 or sent.range.start.line < params.range.start.line
             ):
                 continue
-            for mend in features.mends(document, diagnostic):
+            for mend in answers(document).mends(document, diagnostic):
                 edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(_range(mend.span), mend.text)]})
                 kind = lsp.CodeActionKind.QuickFix
                 found.append(lsp.CodeAction(mend.title, kind, [sent], edit=edit))
-        titles = ("run on the interpreter", "open the graph", "how to reduce it")
+        titles = ("run on the interpreter", "open the graph", "reduce the module")
         for title, command in zip(titles, COMMANDS, strict=True):
             found.append(lsp.Command(title, command, arguments=[uri]))
         for side in Side:
@@ -265,15 +299,47 @@ def _add_actions(server: Server) -> None:
         """A page with the graph; its address."""
         address = _guarded(server, lambda: _graph(server.document(uri)))
         if address.startswith("file:"):
-            await server.window_show_document_async(lsp.ShowDocumentParams(address, external=True))
+            await server.show(address, in_browser=True)
         return address
 
     @server.command("mlirhlo.reduce")
-    def reduce(uri: str) -> str:
-        """The command that reduces the module."""
-        text = f"hlo-reduce {server.document(uri).file} --bad=CPU"
-        server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text))
-        return text
+    async def reduce_module(uri: str) -> str:
+        """Opens the smallest module with the first error, or for which the CPU is wrong; its address."""
+        document = server.document(uri)
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(
+            None, _reduced, document.text, document.file, _condition(document)
+        )
+        if found.startswith("file:"):
+            await server.show(found)
+        else:
+            server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, found))
+        return found
+
+
+def _condition(document: Document) -> Condition:
+    """What a smaller module still has to show: the first error, or else other results on the CPU."""
+    errors = [d.code for d in document.diagnostics if d.severity is Severity.ERROR]
+    if errors:
+        return Condition("diagnostic", code=errors[0])
+    return Condition("differs", ("CPU", "Interpreter"))
+
+
+def _reduced(text: str, name: str, condition: Condition) -> str:
+    """The address of a file with the smallest module, or why there is none."""
+    try:
+        done = reduce.reduce(text, condition, name=name, limits=Limits(_REDUCE_SECONDS))
+    except (HloError, ValueError) as problem:
+        return f"{problem}\nhlo-reduce {name} has other conditions: --when, --bad"
+    suffix = f".reduced{os.path.splitext(name)[1] or '.hlo'}"
+    return _kept(done.text, suffix)
+
+
+def _kept(text: str, suffix: str) -> str:
+    """The address of a temporary file for an editor or a browser, which reads it later."""
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return from_fs_path(file.name) or file.name
 
 
 def _guarded(server: Server, compute: Any) -> str:
@@ -292,10 +358,7 @@ def _results(document: Document) -> str:
 
 
 def _graph(document: Document) -> str:
-    page = render(load_module(document.text, document.file), "html")
-    with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False, encoding="utf-8") as file:
-        file.write(page)
-    return from_fs_path(file.name) or file.name
+    return _kept(render(load_module(document.text, document.file), "html"), ".html")
 
 
 def serve() -> None:

@@ -22,7 +22,7 @@ from mlirhlo.debug.trials.texts import module_text
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Value: TypeAlias = "Array | tuple[Value, ...]"
+Value: TypeAlias = Array | tuple[object, ...]
 MAX_SUSPECTS = 4
 _LOOSE = 1e-3
 """Relative to the largest number of an array: values of pairs that are nearer agree."""
@@ -159,7 +159,7 @@ def _called(listing: Listing, index: int) -> set[int]:
     return found
 
 
-def _agree(a: Value, b: Value) -> bool:
+def _agree(a: object, b: object) -> bool:
     if isinstance(a, tuple) or isinstance(b, tuple):
         if not (isinstance(a, tuple) and isinstance(b, tuple)) or len(a) != len(b):
             return True  # packed otherwise: the arrays are compared where they are used

@@ -77,7 +77,7 @@ class _Estimate:
         running = self._running()
         for computation in running:
             order = instruction_list(computation)
-            self.moved |= moved_bytes(order, self.costs.instructions)
+            self.moved |= moved_bytes(order, self.costs.instructions, self._inside)
             for op in order:
                 self.durations[op] = self._duration(op)
             self.runs[computation.computation_name] = run_schedule(order, self._nanoseconds)
@@ -145,13 +145,16 @@ class _Estimate:
             return Duration(total, "calls")
         if op.opcode.collective:
             return Duration(collective_ns(op, self.devices, self.chip.link), "link")
-        inside: Sequence[Instruction] = (op,)
-        if isinstance(op, FusionOp) and op.calls in self.by_name:
-            inside = instruction_list(self.by_name[op.calls])
         work = self.works[op] = kernel_work(
-            op, inside, self.costs.instructions, self.moved.get(op, {})
+            op, self._inside(op), self.costs.instructions, self.moved.get(op, {})
         )
         return duration(work, self.chip)
+
+    def _inside(self, op: Instruction) -> Sequence[Instruction]:
+        """The instructions of a kernel: the fused ones, or the instruction itself."""
+        if isinstance(op, FusionOp) and op.calls in self.by_name:
+            return instruction_list(self.by_name[op.calls])
+        return (op,)
 
     def _count_executions(self, entry: str, running: Sequence[ComputationOp]) -> None:
         """How often each computation runs; of branches, the longest."""

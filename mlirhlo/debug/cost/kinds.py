@@ -44,9 +44,9 @@ def work_kinds(
         shape = _widest(op)
         if shape is None or not shape.element_count:
             continue
-        row = prod(shape.dimensions[max(shape.rank - axes, 0) :])
+        row = prod(_sizes(shape)[-axes:])
         elements = shape.element_count / row * _padded(row, shape)
-        if axes < shape.rank:
+        if axes < len(_sizes(shape)):
             rows = max(rows, shape.element_count / row)
         for kind, units in _kinds(op, shape, elements, counts.get(op, Counts())).items():
             kinds[kind] += units
@@ -60,9 +60,22 @@ def _arrays(*shapes: Shape) -> list[ArrayShape]:
 
 
 def _widest(op: Instruction) -> ArrayShape | None:
-    """The array that an instruction's loops run over: what a reduction reads, else its largest result."""
-    shapes = _arrays(*op.input_shapes[:1]) if op.opcode.name == "reduce" else _arrays(op.shape)
+    """The array that an instruction's loops run over: what a reduction reads, an update, else the largest result."""
+    name, inputs = op.opcode.name, op.input_shapes
+    over = (
+        inputs[:1]
+        if name == "reduce"
+        else inputs[1:2]
+        if name == "dynamic-update-slice"
+        else (op.shape,)
+    )
+    shapes = _arrays(*over)
     return max(shapes, key=lambda s: s.element_count, default=None)
+
+
+def _sizes(shape: ArrayShape) -> Sequence[int]:
+    """Dimensions without those of one element, over which no loop runs."""
+    return [size for size in shape.dimensions if size != 1]
 
 
 def _padded(row: float, shape: ArrayShape) -> float:
@@ -74,9 +87,9 @@ def _padded(row: float, shape: ArrayShape) -> float:
 def _axes_alike(op: Instruction) -> int:
     """Innermost dimensions that an instruction runs through as if they were one."""
     if isinstance(op, BroadcastOp):
-        return _alike(set(op.dimensions), _arrays(op.shape)[0].rank, _elements(*op.input_shapes))
+        return _alike(set(op.dimensions), _arrays(op.shape)[0], _elements(*op.input_shapes))
     if isinstance(op, ReduceOp):
-        return _alike(set(op.dimensions), _arrays(*op.input_shapes)[0].rank, 2)
+        return _alike(set(op.dimensions), _arrays(*op.input_shapes)[0], 2)
     if op.opcode.elementwise or op.opcode.keeps_bytes or op.opcode.name == "fusion":
         return 1 << 30
     if op.opcode.name == "iota":
@@ -84,14 +97,12 @@ def _axes_alike(op: Instruction) -> int:
     return 1 if op.opcode.moves or op.opcode.contracts or op.opcode.work else 1 << 30
 
 
-def _alike(named: set[int], rank: int, elements: float) -> int:
+def _alike(named: set[int], shape: ArrayShape, elements: float) -> int:
     """Innermost dimensions that are all named, or all not."""
-    if elements <= 1:
+    is_named = [d in named for d, size in enumerate(shape.dimensions) if size != 1]
+    if elements <= 1 or len(set(is_named)) <= 1:
         return 1 << 30
-    count = 1
-    while count < rank and ((rank - count - 1) in named) == ((rank - 1) in named):
-        count += 1
-    return count if count < rank else 1 << 30
+    return next(k for k, flag in enumerate(reversed(is_named)) if flag != is_named[-1])
 
 
 def _elements(*shapes: Shape) -> float:
@@ -138,7 +149,8 @@ def _kinds(op: Instruction, shape: ArrayShape, elements: float, counts: Counts) 
 
 
 def _last(shape: ArrayShape) -> int:
-    return shape.dimensions[-1] if shape.dimensions else 1
+    """Size of the innermost dimension that a loop runs over."""
+    return next(reversed(_sizes(shape)), 1)
 
 
 def _product(op: Instruction, group: str, flops: float, shape: ArrayShape) -> Kinds:

@@ -39,6 +39,8 @@ _NOT_ALONE = (
     | {"after-all", "domain"}
     | {"parameter"}
 )
+_MLIR = re.compile(r'\s*(?:"?(?:builtin\.)?module\b|"?[a-z_]\w*\.[a-z]|[#!]\w+ *=|\{-#)')
+"""How MLIR text begins, behind comments and empty lines."""
 _CHUNK = 1024
 _SMALL = 60
 """Lines of a computation that is copied into the module of an instruction that calls it."""
@@ -163,6 +165,8 @@ class Document:
     file: str
     lines: list[Line] = field(default_factory=list[Line])
     blocks: list[Block] = field(default_factory=list[Block])
+    is_mlir: bool = False
+    """Whether the text is MLIR, which `debug.editor.mlir` answers about."""
     _texts: list[str] = field(default_factory=list[str])
     _found: dict[Line, tuple[Diagnostic, ...]] = field(
         default_factory=dict[Line, tuple[Diagnostic, ...]]
@@ -176,6 +180,8 @@ class Document:
     def update(self, text: str) -> list[int]:
         """Takes a new text, and checks what changed; the numbers of lines that were checked."""
         new, old, texts = text.split("\n"), self.lines, self._texts
+        start = next((x for x in new if x.strip() and not x.lstrip().startswith("//")), "")
+        self.is_mlir = bool(_MLIR.match(start)) and not start.startswith("HloModule")
         same = _common(texts, new)
         tail = _common(texts[same:][::-1], new[same:][::-1])
         self._texts = new
@@ -216,7 +222,7 @@ class Document:
         known = {block.first: block for block in self.blocks}
         blocks: list[Block] = []
         start = -1
-        for at, line in enumerate(self.lines):
+        for at, line in enumerate(() if self.is_mlir else self.lines):
             text = line.text
             if start < 0 and text.endswith("{") and line.header is not None:
                 start = at
@@ -268,7 +274,10 @@ class Document:
 
     def check_all(self) -> None:
         """Reads and verifies the whole text."""
-        diagnostics = whole_diagnostics(self.text, self.file)
+        self.take_diagnostics(whole_diagnostics(self.text, self.file))
+
+    def take_diagnostics(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """Takes what is wrong with the text as a whole (`whole_diagnostics`)."""
         for block in self.blocks:
             _ = block.names, block.users  # what the first edit would have to wait for
         self._found = {}

@@ -10,7 +10,7 @@ from mlirhlo.analysis.cost import analyse
 from mlirhlo.analysis.cost.visitor import size_bytes
 from mlirhlo.debug.editor.document import Block, Document, Line, Span, source_of
 from mlirhlo.debug.trials.conditions import load_module
-from mlirhlo.diagnostics import Diagnostic, HloError
+from mlirhlo.diagnostics import Diagnostic, HloError, error
 from mlirhlo.dialects.hlo.element_types import PRIMITIVE_TYPES
 from mlirhlo.dialects.hlo.shapes import ArrayShape, leaves, parse_shape
 from mlirhlo.dialects.hlo.table import OPCODES
@@ -28,7 +28,14 @@ TOKEN_PATTERNS: Mapping[str, str] = {
     "number": r"-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b",
 }
 """By kind, the first that matches; the grammar for editors has the same (`tools/editor_grammar.py`)."""
-_TOKEN = re.compile("|".join(f"(?P<{kind}>{text})" for kind, text in TOKEN_PATTERNS.items()))
+
+
+def pattern_of(patterns: Mapping[str, str]) -> re.Pattern[str]:
+    """One pattern with a group for each kind."""
+    return re.compile("|".join(f"(?P<{kind}>{text})" for kind, text in patterns.items()))
+
+
+_TOKEN = pattern_of(TOKEN_PATTERNS)
 _GIVES = re.compile(r"the declared shape is .*?, but [\w-]+ of these operands gives (?P<shape>\S+)")
 _INSTEAD = re.compile(r"did you mean '(?P<name>[^']+)'")
 
@@ -100,24 +107,50 @@ def references(document: Document, line: int, column: int) -> list[Span]:
 
 def _mentions(document: Document, line: int, name: str) -> Iterator[Span]:
     pattern = rf"(?<![\w.%-])%?{re.escape(name)}(?![\w.-])"
-    for match in re.finditer(pattern, _blanked(document.lines[line].text)):
+    for match in re.finditer(pattern, blanked(document.lines[line].text)):
         after = document.lines[line].text[match.end() : match.end() + 1]
         if after not in ("(", "=") or match[0].startswith("%"):
             yield Span(line, match.start(), match.end())
 
 
-def _blanked(text: str) -> str:
+def blanked(text: str) -> str:
     """A line without the contents of strings, column by column."""
     return re.sub(r'"(?:[^"\\]|\\.)*"', lambda m: '"' + " " * (len(m[0]) - 2) + '"', text)
 
 
+def checked_name(name: str, taken_line: int = 0) -> str:
+    """A name that an editor asks for. Raises `HloError` HLO0879 where it is none, or taken on a line."""
+    if taken_line:
+        raise error("HLO0879", f"'{name}' is defined on line {taken_line}")
+    if not re.fullmatch(r"[\w$.-]+", name, re.ASCII):
+        raise error("HLO0879", f"'{name}' is no name", help="names have letters, digits and _ . -")
+    return name
+
+
 def rename(document: Document, line: int, column: int, name: str) -> list[tuple[Span, str]]:
-    """Edits that give what a position names another name."""
+    """Edits that give what a position names another name. Raises `HloError` HLO0879."""
     edits: list[tuple[Span, str]] = []
+    name = checked_name(name.lstrip("%"))
+    if taken := _taken(document, line, column, name):
+        checked_name(name, taken)
     for span in references(document, line, column):
         old = document.lines[span.line].text[span.start : span.end]
         edits.append((span, ("%" if old.startswith("%") else "") + name.lstrip("%")))
     return edits
+
+
+def _taken(document: Document, line: int, column: int, name: str) -> int:
+    """The line, from 1, where what a position names would meet another of its name; 0 for none."""
+    own = definition(document, line, column)
+    if own is None:
+        return 0
+    block = document.block_at(own.line)
+    if block is not None and own.line != block.start:
+        other = block.start + block.names[name] if name in block.names else own.line
+    else:
+        called = document.computation(name)
+        other = own.line if called is None else called.start
+    return 0 if other == own.line else other + 1
 
 
 def _name_of(block: Block, at: int) -> Span:
@@ -269,12 +302,22 @@ def outline(document: Document) -> list[Symbol]:
     return found
 
 
-def tokens(document: Document, first: int = 0, last: int | None = None) -> list[int]:
-    """Semantic tokens of lines, five numbers each, as the protocol has them."""
+def folds(document: Document) -> list[tuple[int, int]]:
+    """First and last lines of computations."""
+    return [(block.start, block.start + len(block.lines) - 1) for block in document.blocks]
+
+
+def tokens(
+    document: Document,
+    first: int = 0,
+    last: int | None = None,
+    pattern: re.Pattern[str] = _TOKEN,
+) -> list[int]:
+    """Semantic tokens of lines, five numbers each, as the protocol has them. `pattern`: a group for each kind."""
     data: list[int] = []
     at_line, at_column = 0, 0
     for number, line in enumerate(document.lines[first:last], first):
-        for match in _TOKEN.finditer(line.text):
+        for match in pattern.finditer(line.text):
             kind = match.lastgroup or ""
             delta = number - at_line
             start = match.start() - (0 if delta else at_column)
@@ -310,11 +353,15 @@ def mends(document: Document, diagnostic: Diagnostic) -> list[Mend]:
     if (gives := _GIVES.search(diagnostic.message)) and line.match is not None:
         span = Span(at, *line.match.span("shape"))
         found.append(Mend(f"declare {gives['shape']}", span, gives["shape"]))
-    for instead in _INSTEAD.finditer(f"{diagnostic.message} {diagnostic.help or ''}"):
-        start = max(place.column - 1, 0)
-        word = document.word_at(at, start)
-        if word is not None:
-            sign = "" if line.text[word[1].start] != "%" else "%"
-            text = sign + instead["name"].lstrip("%")
-            found.append(Mend(f"change to {text}", word[1], text))
-    return found
+    word = document.word_at(at, max(place.column - 1, 0))
+    if word is None:
+        return found
+    sign = "%" if line.text[word[1].start] == "%" else ""
+    texts = [sign + name.lstrip("%") for name in named_in(diagnostic)]
+    return [*found, *(Mend(f"change to {text}", word[1], text) for text in texts)]
+
+
+def named_in(diagnostic: Diagnostic) -> list[str]:
+    """Names that a diagnostic says may be meant."""
+    text = f"{diagnostic.message} {diagnostic.help or ''}"
+    return [match["name"] for match in _INSTEAD.finditer(text)]

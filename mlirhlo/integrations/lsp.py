@@ -95,15 +95,15 @@ class Server(LanguageServer):
 
     def publish(self, uri: str, diagnostics: Sequence[Diagnostic]) -> None:
         """Sends diagnostics."""
-        found = [_diagnostic(d) for d in diagnostics]
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+        sent = [_diagnostic(d) for d in diagnostics]
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, sent))
 
 
 def _diagnostic(diagnostic: Diagnostic) -> lsp.Diagnostic:
-    place = diagnostic.place
-    line = max(place.line - 1, 0) if place is not None else 0
-    column = max(place.column - 1, 0) if place is not None else 0
-    length = place.length if place is not None and place.column else 200
+    at = diagnostic.place
+    line = max(at.line - 1, 0) if at is not None else 0
+    column = max(at.column - 1, 0) if at is not None else 0
+    length = at.length if at is not None and at.column else 200
     message = diagnostic.message + (f"\n{diagnostic.help}" if diagnostic.help else "")
     severity = {
         "error": lsp.DiagnosticSeverity.Error,
@@ -231,8 +231,8 @@ def _add_views(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         document = server.document(params.text_document.uri)
-        found = answers(document).outline(document)
-        return [_symbol(symbol, lsp.SymbolKind.Function) for symbol in found]
+        outline = answers(document).outline(document)
+        return [_symbol(symbol, lsp.SymbolKind.Function) for symbol in outline]
 
     @server.feature(
         lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
@@ -246,10 +246,10 @@ def _add_views(server: Server) -> None:
     def hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
         document = server.document(params.text_document.uri)
         first, last = params.range.start.line, params.range.end.line
-        found = answers(document).inlay_shapes(document, first, last)
+        shapes = answers(document).inlay_shapes(document, first, last)
         return [
             lsp.InlayHint(lsp.Position(line, column), shape, kind=lsp.InlayHintKind.Type)
-            for line, column, shape in found
+            for line, column, shape in shapes
         ]
 
 
@@ -307,14 +307,14 @@ def _add_actions(server: Server) -> None:
         """Opens the smallest module with the first error, or for which the CPU is wrong; its address."""
         document = server.document(uri)
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(
+        address = await loop.run_in_executor(
             None, _reduced, document.text, document.file, _condition(document)
         )
-        if found.startswith("file:"):
-            await server.show(found)
+        if address.startswith("file:"):
+            await server.show(address)
         else:
-            server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, found))
-        return found
+            server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, address))
+        return address
 
 
 def _condition(document: Document) -> Condition:

@@ -56,9 +56,9 @@ def _copied_for_updates(
     kernels: Sequence[Instruction],
     inside: Callable[[Instruction], Sequence[Instruction]],
 ) -> dict[Instruction, float]:
-    """Bytes that each kernel reads and writes besides XLA's count, which takes every update as done in place.
+    """Bytes that each kernel reads and writes besides XLA's count, which takes every update as one that copies nothing.
 
-    An array is updated in place unless it is an argument or a constant of the program, or something reads it later.
+    An array is copied when it is an argument or a constant of the program, or something reads it later.
     """
     position: dict[Operation, int] = {op: number for number, op in enumerate(order)}
     copied = dict.fromkeys(kernels, 0.0)

@@ -328,8 +328,8 @@ def _values(document: Document, names: _Names, line: int, text: str) -> list[Com
             visible.setdefault(known.name, type_)
     operation = _OPERATION.search(text)
     before = _NAME.findall(text[operation.end() :]) if operation else []
-    wanted = visible.get(before[0], "") if before else ""
-    ordered = sorted(visible, key=lambda name: visible[name] != wanted)
+    expected = visible.get(before[0], "") if before else ""
+    ordered = sorted(visible, key=lambda name: visible[name] != expected)
     return [Completion(name, visible[name], "operand") for name in ordered]
 
 
@@ -347,7 +347,7 @@ def outline(document: Document) -> list[Symbol]:
     symbols = [d for d in names.definitions if d.name[0] == "@"]
     regions = {r.first: (k, r) for k, r in reversed(list(enumerate(names.regions)))}
     lines = [d.span.line for d in names.definitions]
-    found: list[Symbol] = []
+    outlined: list[Symbol] = []
     for symbol in symbols:
         text = document.lines[symbol.span.line].text
         _, region = regions.get(
@@ -358,8 +358,8 @@ def outline(document: Document) -> list[Symbol]:
         last = max((r.last for r in names.regions if r.first == region.first), default=region.last)
         inside = names.definitions[bisect_left(lines, region.first) : bisect_right(lines, last)]
         values = tuple(_value_symbol(document, d) for d in inside if d.name[0] == "%")
-        found.append(Symbol(symbol.name, text.split("@")[0].strip(), region.first, last, values))
-    return found
+        outlined.append(Symbol(symbol.name, text.split("@")[0].strip(), region.first, last, values))
+    return outlined
 
 
 def _value_symbol(document: Document, known: _Definition) -> Symbol:
@@ -376,15 +376,15 @@ def inlay_shapes(document: Document, first: int, last: int) -> list[tuple[int, i
 
 def mends(document: Document, diagnostic: Diagnostic) -> list[Mend]:
     """Changes that a diagnostic names: another name."""
-    place = diagnostic.place
-    if place is None or not 0 < place.line <= len(document.lines):
+    at = diagnostic.place
+    if at is None or not 0 < at.line <= len(document.lines):
         return []
-    text, start = document.lines[place.line - 1].text, max(place.column - 1, 0)
-    found = re.compile(r"[%@]?[\w$.-]+").match(text, start)
-    if found is None:
+    text, start = document.lines[at.line - 1].text, max(at.column - 1, 0)
+    word = re.compile(r"[%@]?[\w$.-]+").match(text, start)
+    if word is None:
         return []
-    sign = found[0][0] if found[0][0] in "%@" else ""
-    span = Span(place.line - 1, found.start(), found.end())
+    sign = word[0][0] if word[0][0] in "%@" else ""
+    span = Span(at.line - 1, word.start(), word.end())
     return [
         Mend(f"change to {sign}{name}", span, sign + name.lstrip("%@"))
         for name in named_in(diagnostic)

@@ -6,7 +6,8 @@
 #     PYTHON=venv/bin/python OUT=results benchmarks/gpu_check.sh
 #     PROGRAMS=k.hlo TESTS=-kelementwise ONLY=add benchmarks/gpu_check.sh --simulated     # parts of each step
 #
-# Each step has its seconds; what it printed is in $OUT/STEP.log. The exit status is the number of steps that failed.
+# Each step has its seconds, and no more than are left of eight minutes; what it printed is in $OUT/STEP.log. The exit
+# status is the number of steps that failed.
 # docs/gpu.md has the commands that install pycuda; JAX, cuBLAS, PyTorch and CuPy take part where they are installed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -23,7 +24,9 @@ failed=0
 
 step() { # step NAME SECONDS COMMAND...
   local name=$1 seconds=$2 start=$SECONDS status
+  local left=$((480 - SECONDS))
   shift 2
+  if [ $left -lt "$seconds" ]; then seconds=$((left > 1 ? left : 1)); fi
   timeout "$seconds" "$@" >"$OUT/$name.log" 2>&1
   status=$?
   if [ $status -eq 0 ]; then
@@ -36,15 +39,8 @@ step() { # step NAME SECONDS COMMAND...
 
 left_out() { echo "left    $1: $2"; }
 
-run() { "$PYTHON" -m mlirhlo.cli.run_hlo_module --fake_constants --platform=CUDA --gpu="$GPU" "$@"; }
-
-programs() {
-  local status=0
-  for file in $PROGRAMS; do
-    echo "== $file"
-    run "$file" || status=1
-  done
-  return $status
+programs() { # in one process
+  "$PYTHON" -m mlirhlo.cli.run_hlo_module --fake_constants --platform=CUDA --gpu="$GPU" $PROGRAMS
 }
 
 sanitized() { # sanitized TOOL
@@ -56,7 +52,7 @@ PROGRAMS=${PROGRAMS:-$(echo test/lit/lowering/gpu/{one_kernel,softmax,reduce_sum
   test/data/dumps/gpu/module_0001.jit_mlp.sm_9.0a_gpu_after_optimizations.txt}
 SANITIZED=test/lit/lowering/gpu/softmax.hlo
 export PYTHON GPU PROGRAMS SANITIZED PYTHONPATH=$PWD
-export -f programs run sanitized
+export -f programs sanitized
 
 if [ "$GPU" = cuda ]; then
   step machine 20 nvidia-smi

@@ -483,7 +483,7 @@ TENSORS = (
         "lanes of another warp",
         "HLO0796",
         f"{TENSOR_MEMORY} tcgen05.st.sync.aligned.32x32b.x1.b32 [@@], {{%r1}}; tcgen05.wait::st.sync.aligned; {FREE}",
-        "%r15",
+        "%r16+2097152",
         "%r16",
         block=128,
     ),

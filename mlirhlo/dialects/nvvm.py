@@ -5,13 +5,22 @@ Source: MLIR's nvvm dialect.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, VectorType, i32
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    UnitAttr,
+    VectorType,
+    i32,
+)
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     IRDLOperation,
     base,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     var_operand_def,
@@ -81,6 +90,7 @@ class ClusterArriveOp(IRDLOperation):
     """Arrives at the barrier of the cluster: what the thread wrote before is seen by those that wait."""
 
     name = "nvvm.cluster.arrive"
+    aligned = opt_prop_def(UnitAttr)
 
 
 @irdl_op_definition
@@ -88,6 +98,7 @@ class ClusterWaitOp(IRDLOperation):
     """Waits until all threads of the cluster have arrived at its barrier."""
 
     name = "nvvm.cluster.wait"
+    aligned = opt_prop_def(UnitAttr)
 
 
 @irdl_op_definition

@@ -40,6 +40,11 @@ class Barrier:
     missing: list[tuple[int, Array]] = field(default_factory=list[tuple[int, Array]])
     """Instructions at which threads arrived without others of their warp, and these others."""
 
+    def everyone(self) -> Array:
+        """The threads that have arrived."""
+        nobody = np.zeros(0, np.intp)
+        return np.concatenate([nobody, *(sets.indices(group) for group in self.lanes)])
+
 
 class Barriers:
     """The barriers of one cohort."""
@@ -87,7 +92,7 @@ class Barriers:
             inside = np.isin(sets.indices(lanes), sets.indices(group))
             if expected is not None:
                 self._expect(barrier, int(expected[inside][0]), number)
-            barrier.arrived += self._arrivals(group, barrier.expected is not None)
+            barrier.arrived += self._arrivals(group, barrier)
             barrier.lanes.append(group)
             barrier.pcs.append(cohort.pc)
             if cohort.races is not None:
@@ -96,7 +101,7 @@ class Barriers:
                 barrier.waiting.append((following, group))
             if vote is not None:
                 barrier.votes.append((group, vote[0][inside], vote[1], vote[2]))
-            if aligned and cohort.launch.machine.checks:
+            if aligned:
                 self._note_missing(barrier, group)
             result += self._complete(block, number)
         return result
@@ -113,11 +118,14 @@ class Barriers:
             )
         barrier.expected = count
 
-    def _arrivals(self, group: Lanes, by_warp: bool) -> int:
-        if not by_warp:
+    def _arrivals(self, group: Lanes, barrier: Barrier) -> int:
+        """What threads add to the count: where it is stated, whole warps, each once for all its threads."""
+        if barrier.expected is None:
             return sets.size(group)
-        numbers = sets.indices(group)
-        return len(np.unique(numbers // WARP)) * WARP
+        numbers, before = sets.indices(group), barrier.everyone()
+        again = np.unique(numbers[np.isin(numbers, before)] // WARP)
+        first = np.setdiff1d(numbers // WARP, before // WARP)
+        return (len(first) + len(again)) * WARP
 
     def _note_missing(self, barrier: Barrier, group: Lanes) -> None:
         """Notes who has to arrive at the same instruction: an aligned barrier is executed by whole warps."""
@@ -161,16 +169,36 @@ class Barriers:
             ),
         )
 
-    def _complete(self, block: int, number: int) -> list[tuple[int, Lanes]]:
-        """Whom barrier `number` of `block` lets go on, if all have arrived."""
+    def _is_partial(self, barrier: Barrier) -> bool:
+        """Whether a part of a warp is at the barrier, whose other threads a branch has led elsewhere for now."""
+        exited, here = self.cohort.exited, barrier.everyone()
+        return any((~exited[np.setdiff1d(lanes, here)]).any() for _, lanes in barrier.missing)
+
+    def complete_partial(self) -> bool:
+        """Completes barriers that parts of warps have reached, when no thread can go on; whether one does then."""
+        cohort, steps = self.cohort, list[tuple[int, Lanes]]()
+        for block, number in list(self.open):
+            if number != CLUSTER:
+                steps += self._complete(block, number, partial=True)
+        for pc, group in steps:
+            cohort.add(pc, group)
+        return bool(steps)
+
+    def _complete(
+        self, block: int, number: int, *, partial: bool = False
+    ) -> list[tuple[int, Lanes]]:
+        """Whom barrier `number` of `block` lets go on, if all have arrived; `partial`: or parts of their warps."""
         cohort, barrier = self.cohort, self.open[block, number]
         needed = barrier.expected
         if needed is None:
             needed = int(cohort.block_live[block])
         if barrier.arrived < needed or not barrier.arrived:
             return []
+        if not partial and barrier.missing and self._is_partial(barrier):
+            return []
         del self.open[block, number]
-        self._check_aligned(barrier)
+        if cohort.launch.machine.checks:
+            self._check_aligned(barrier)
         if barrier.expected is None and needed < cohort.threads and cohort.launch.machine.checks:
             self._diverges(
                 f"{cohort.threads - needed} of {cohort.threads} threads of "
@@ -290,6 +318,9 @@ class Barriers:
     def spinning(self) -> None:
         """Raises HLO0781: threads poll memory that no thread changes any more."""
         cohort = self.cohort
+        if self.complete_partial():
+            cohort.progressed()
+            return
         raise HloError(
             Diagnostic(
                 "HLO0781",

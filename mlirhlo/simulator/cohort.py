@@ -76,7 +76,7 @@ class Cohort:
         """Runs all threads to their end. Raises `HloError` for what stops a kernel."""
         self._start()
         while self.live:
-            if not self.pool and not self._start_late():
+            if not (self.pool or self._start_late() or self.barriers.complete_partial()):
                 self.barriers.stuck()
             self._execute(self._choose())
 

@@ -15,6 +15,7 @@ with LATE:
     from mlirhlo.dialects import hlo, nvgpu
     from mlirhlo.dialects import nvvm as dialects_nvvm
     from mlirhlo.dialects import structured as dialects_structured
+    from mlirhlo.dialects.mosaic_gpu import dialect as mosaic_gpu
     from mlirhlo.lowering import observer as lowering_observer
     from mlirhlo.lowering import structured
     from mlirhlo.lowering.gpu import compiler, host, nvvm, ptx, sass
@@ -119,15 +120,18 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
 
 def context() -> Context:
     """The dialects of the stages of GPUs."""
-    from mlirhlo.cli.opt import stage_files
+    from mlirhlo.cli.opt import kernel_context, stage_files
 
-    made = stage_files.context()
+    ctx = kernel_context.KernelContext()
+    for dialect in stage_files.dialects():
+        ctx.load_dialect(dialect)
     for dialect in (
         dialects_gpu.GPU,
         nvgpu.NVGPU,
         dialects_nvvm.NVVM,
         hlo.HLO,
         dialects_structured.STRUCTURED,
+        mosaic_gpu.MOSAIC_GPU,
     ):
-        made.load_dialect(dialect)
-    return made
+        ctx.load_dialect(dialect)
+    return ctx

@@ -19,8 +19,11 @@ with LATE:
 
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Dialect
 
     from mlirhlo.cli.opt.stages import Stage
 
@@ -135,16 +138,14 @@ def _bits(word: str, element: str, width: int) -> bytes:
     return struct.pack({"f64": "<d", "f32": "<f", "f16": "<e"}[element], float(word))
 
 
-def context() -> Context:
+def dialects() -> Sequence[Dialect]:
     """The dialects of the stages behind HLO."""
-    from xdsl.context import Context
     from xdsl.dialects.builtin import Builtin
     from xdsl.dialects.func import Func
     from xdsl.dialects.math import Math
     from xdsl.dialects.scf import Scf
 
-    made = Context()
-    for dialect in (
+    return (
         Builtin,
         Func,
         Scf,
@@ -156,6 +157,14 @@ def context() -> Context:
         x86vector.X86Vector,
         x86.X86,
         llvm.LLVM,
-    ):
-        made.load_dialect(dialect)
-    return made
+    )
+
+
+def context() -> Context:
+    """A context that knows `dialects`."""
+    from xdsl.context import Context
+
+    ctx = Context()
+    for dialect in dialects():
+        ctx.load_dialect(dialect)
+    return ctx

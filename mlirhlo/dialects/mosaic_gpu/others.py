@@ -105,7 +105,7 @@ _LLVM = [
         "*operands_ -> ?res",
         "(? {has_side_effects:word.has_side_effects}?)(? {is_align_stack:word.is_align_stack}?)"
         "(? asm_dialect = {asm_dialect:asm_dialect}?){dict} {asm_string:text}, {constraints:text}"
-        "(? {operands_}?) : {fn}",
+        " {operands_} : {fn}",
         "asm_string, constraints, has_side_effects?, is_align_stack?, "
         "tail_call_kind=#llvm.tailcallkind<none>, asm_dialect?, operand_attrs?",
     ),

@@ -24,6 +24,7 @@ from mlirhlo.lowering.gpu.ptx import to_llvm_text, to_ptx
 from mlirhlo.lowering.mosaic_gpu.threads import function_of
 from mlirhlo.lowering.mosaic_gpu.writer import Writer
 from mlirhlo.mosaic.attributes import integers_of
+from mlirhlo.mosaic.gpu.faults import check_options
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +103,7 @@ def compile_kernel(kernel: Any, gpu_name: str) -> Compiled:
 def lower_kernel(kernel: Any, device: GpuDevice) -> tuple[gpu.ModuleOp, Launch]:
     """The code of one thread of a kernel, and its launch. Raises `HloError` HLO0758 for what has none on the device."""
     _check_device(kernel, device)
+    check_options(kernel.body.walk())
     function, builder, shared_bytes = _function(kernel)
     if kernel.is_of_threads:
         function.attributes[OF_THREADS] = UNIT
@@ -136,7 +138,7 @@ def _function(kernel: Any) -> tuple[gpu.FuncOp, KernelBuilder, int]:
 def _check_device(kernel: Any, device: GpuDevice) -> None:
     """Raises `HloError` HLO0758 where the kernel uses what the device has not."""
     names = {op.name for op in kernel.body.walk()}
-    needs = 10 if any("tmem" in name for name in names) else 9
+    needs = 10 if kernel.has_tensor_memory else 9
     is_known = device.capability[0] in (9, 10)
     if not is_known or (device.capability[0] != needs and (needs == 10 or _OLD & names)):
         has = "tensor memory" if needs == 10 else "wgmma" if is_known else "barriers and copies"

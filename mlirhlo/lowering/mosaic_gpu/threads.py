@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
 
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.quick import append, create_op, new_block
@@ -72,6 +73,7 @@ def _moved(source: Block, b: KernelBuilder) -> None:
                     written.detach()
                     block.add_op(written)
                 b.block = outer
+        _only_declared_properties(op)
         flags = op.properties.get("overflowFlags")
         if isinstance(flags, xllvm.OverflowAttr):
             # MLIR's type of the flags; xDSL's operations print a number.
@@ -83,6 +85,14 @@ def _moved(source: Block, b: KernelBuilder) -> None:
             b.block.add_op(op)
         else:
             op.results[0].replace_all_uses_with(FUNCTIONS[name](b, *op.operands))
+
+
+def _only_declared_properties(op: Operation) -> None:
+    """Makes properties of MLIR that xDSL's class of an operation lacks attributes, so that the module verifies."""
+    if isinstance(op, IRDLOperation):
+        declared = type(op).get_irdl_definition().properties
+        for name in [name for name in op.properties if name not in declared]:
+            op.attributes[name] = op.properties.pop(name)
 
 
 def _index_loop(op: Operation, b: KernelBuilder) -> None:
@@ -265,9 +275,14 @@ def _address(to: ThreadLowering, op: Operation) -> None:
 
 
 def _assembly(to: ThreadLowering, op: Operation) -> None:
-    """Pointers into shared memory have 32 bits here, 64 where the text says so."""
-    text, given = (string_of(op, name) or "" for name in ("asm_string", "constraints"))
-    words = given.split(",")
+    """Pointers into shared memory have 32 bits here, 64 where the text says so.
+
+    JAX uses what `tcgen05.ld` loads without a wait; PTX wants one before the registers are read.
+    """
+    text, stated = (string_of(op, name) or "" for name in ("asm_string", "constraints"))
+    if text.startswith("tcgen05.ld."):
+        text += " tcgen05.wait::ld.sync.aligned;"
+    words = stated.split(",")
     operands = [to.values[v] for v in op.operands]
     results = [r.type for r in op.results if not isinstance(r.type, xllvm.LLVMVoidType)]
     for at, word in enumerate(words[len(words) - len(operands) :]):
@@ -278,19 +293,19 @@ def _assembly(to: ThreadLowering, op: Operation) -> None:
     if results and isinstance(results[0], xllvm.LLVMStructType):
         types = tuple(results[0].types)
     # Memory stays as it is around instructions that say nothing of it, as for JAX's compiler.
-    made = assembly(
+    outputs = assembly(
         to,
         text,
         operands,
         types,
-        constraints=given + ",~{memory}" * has_effects,
+        constraints=",".join([stated] * bool(stated) + ["~{memory}"] * has_effects),
         has_effects=has_effects,
     )
     if types is not results:
-        whole = made[0].owner.operands[0]  # type: ignore[union-attr]
+        whole = outputs[0].owner.operands[0]  # type: ignore[union-attr]
         to.values[op.results[0]] = whole
-    elif made:
-        to.values[op.results[0]] = made[0]
+    elif outputs:
+        to.values[op.results[0]] = outputs[0]
 
 
 # ---------------------------------------------------------------- vectors, control

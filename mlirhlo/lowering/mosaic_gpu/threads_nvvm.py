@@ -62,7 +62,8 @@ def _arrive(to: KernelLowering, op: Operation) -> None:
     p = _parts(to, op)
     target, to_ = ("$0", 1) if op.results else ("_", 0)
     count = f", ${to_ + 1}" if p["count"] else ""
-    text = f"mbarrier.arrive.shared::cta.b64 {target}, [${to_}]{count}"
+    completes = "" if op.name == "nvvm.mbarrier.arrive" else ".noComplete"
+    text = f"mbarrier.arrive{completes}.shared::cta.b64 {target}, [${to_}]{count}"
     _emit(to, op, text, p["addr"] + p["count"])
 
 
@@ -139,6 +140,49 @@ def _special(name: str) -> Instruction:
     return lower
 
 
+# ---------------------------------------------------------------- tensor memory
+
+
+def _blocks(op: Operation) -> str:
+    """`cta_group::1` or `cta_group::2`: how many blocks an instruction is of."""
+    return f"cta_group::{case_of(op.properties.get('group'), 'cta_1')[-1]}"
+
+
+def _allocate(to: KernelLowering, op: Operation) -> None:
+    p = _parts(to, op)
+    text = f"tcgen05.alloc.{_blocks(op)}.sync.aligned.shared::cta.b32 [$0], $1"
+    _emit(to, op, text, p["addr"] + p["nCols"])
+
+
+def _release(to: KernelLowering, op: Operation) -> None:
+    p = _parts(to, op)
+    (address,) = p["addr"]
+    if isinstance(address.type, xllvm.LLVMPointerType):
+        address = to.emit(xllvm.PtrToIntOp, [address], i32)
+    text = f"tcgen05.dealloc.{_blocks(op)}.sync.aligned.b32 $0, $1"
+    _emit(to, op, text, [address, *p["nCols"]])
+
+
+def _relinquish(to: KernelLowering, op: Operation) -> None:
+    _emit(to, op, f"tcgen05.relinquish_alloc_permit.{_blocks(op)}.sync.aligned", [])
+
+
+def _fence_of_tensors(to: KernelLowering, op: Operation) -> None:
+    _emit(to, op, f"tcgen05.fence::{case_of(op.properties['kind'])}_thread_sync", [])
+
+
+def _commit(to: KernelLowering, op: Operation) -> None:
+    p = _parts(to, op)
+    cast_, mask = (".multicast::cluster", ", $1") if p["multicastMask"] else ("", "")
+    text = f"tcgen05.commit.{_blocks(op)}.mbarrier::arrive::one.shared::cluster{cast_}.b64 [$0]"
+    _emit(to, op, text + mask, p["addr"] + p["multicastMask"])
+
+
+def _wait_tensors(to: KernelLowering, op: Operation) -> None:
+    kind = {"load": "ld", "store": "st"}[case_of(op.properties["kind"])]
+    _emit(to, op, f"tcgen05.wait::{kind}.sync.aligned", [])
+
+
 INSTRUCTIONS: Mapping[str, Instruction] = {
     "gpu.cluster_block_id": _special("cluster_ctaid"),
     "gpu.cluster_dim_blocks": _special("cluster_nctaid"),
@@ -156,10 +200,17 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
     "nvvm.fence.proxy": _proxy,
     "nvvm.mbarrier.arrive": _arrive,
     "nvvm.mbarrier.arrive.expect_tx": _expect,
+    "nvvm.mbarrier.arrive.nocomplete": _arrive,
     "nvvm.mbarrier.init": _init,
     "nvvm.mbarrier.try_wait.parity": _wait,
     "nvvm.setmaxregister": _registers,
     "nvvm.shfl.sync": _shuffle,
+    "nvvm.tcgen05.alloc": _allocate,
+    "nvvm.tcgen05.commit": _commit,
+    "nvvm.tcgen05.dealloc": _release,
+    "nvvm.tcgen05.fence": _fence_of_tensors,
+    "nvvm.tcgen05.relinquish_alloc_permit": _relinquish,
+    "nvvm.tcgen05.wait": _wait_tensors,
     "nvvm.wgmma.commit.group.sync.aligned": _text("wgmma.commit_group.sync.aligned"),
     "nvvm.wgmma.fence.aligned": _text("wgmma.fence.sync.aligned"),
     "nvvm.wgmma.wait.group.sync.aligned": _wait_products,

@@ -19,6 +19,7 @@ from mlirhlo.mosaic.gpu.memory import (
     Barrier,
     ClusterBarrier,
     MemorySpace,
+    RefUnion,
     SwizzleTransform,
     TilingTransform,
     WGMMAAccumulatorRef,
@@ -28,6 +29,7 @@ from mlirhlo.mosaic.gpu.pipeline import (
     BlockSpec,
     NDLoopInfo,
     PipelinePipeline,
+    dynamic_scheduling_loop,
     emit_pipeline,
     emit_pipeline_warp_specialized,
     find_swizzle,
@@ -51,6 +53,8 @@ from mlirhlo.mosaic.gpu.primitives import (
     commit_smem_to_gmem_group,
     copy_gmem_to_smem,
     copy_smem_to_gmem,
+    griddepcontrol_launch_dependents,
+    griddepcontrol_wait,
     set_max_registers,
     transform_ref,
     transpose_ref,
@@ -129,11 +133,14 @@ class Mesh:
     cluster_names: tuple[str, ...] = ()
     num_threads: int | None = None
     thread_name: str | None = None
+    kernel_name: str | None = None
 
     def kernel(self, body: Callable[..., None], out_type: Any, **options: Any) -> GpuKernelCall:
         """The kernel that runs on it."""
-        found: GpuKernelCall = kernel(body, out_type, **vars(self), **options)
-        return found
+        stated: dict[str, Any] = {"name": self.kernel_name, **vars(self), **options}
+        del stated["kernel_name"]
+        call: GpuKernelCall = kernel(body, out_type, **stated)
+        return call
 
 
 def _lacking(name: str) -> Any:
@@ -185,6 +192,7 @@ __all__ = [
     "OOBFillMode",
     "PipelinePipeline",
     "RefType",
+    "RefUnion",
     "Replicated",
     "ShapeDtypeStruct",
     "SwizzleTransform",
@@ -212,9 +220,12 @@ __all__ = [
     "commit_tmem",
     "copy_gmem_to_smem",
     "copy_smem_to_gmem",
+    "dynamic_scheduling_loop",
     "emit_pipeline",
     "emit_pipeline_warp_specialized",
     "find_swizzle",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
     "imported",
     "kernel",
     "layout_cast",

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirhlo.dialects.mosaic_gpu.attributes import SwizzleAttr, TileAttr
-from mlirhlo.mosaic.gpu.memory import Barrier, ClusterBarrier, Scratch, Start, WGMMAAccumulatorRef
+from mlirhlo.mosaic.gpu.memory import (
+    Barrier,
+    ClusterBarrier,
+    RefUnion,
+    Scratch,
+    Start,
+    WGMMAAccumulatorRef,
+)
 from mlirhlo.mosaic.gpu.module import Launch
 from mlirhlo.mosaic.gpu.refs import GpuRef, memref_of, store, whole
 from mlirhlo.mosaic.language.elements import I32, as_dtype, element_type
@@ -28,8 +35,10 @@ from mlirhlo.mosaic.language.trace import (
     emit_one,
     flag,
     int_attr,
+    into,
     ints,
 )
+from mlirhlo.mosaic.language.tree import flatten
 from mlirhlo.mosaic.language.value import constant
 
 ALIGNMENT = 1024
@@ -48,9 +57,16 @@ class Allocator:
         """Allocations of tensor memory."""
         self.columns = 0
         self.is_started = False
+        self.head: Operation | None = None
+        """The operation behind which barriers of loops and branches are initialised."""
+        self._kept: list[tuple[Operation, int]] = []
+        """Memory of these barriers, with its size; it gets its offset at the end, and is never freed."""
 
-    def __call__(self, wanted: Any, name: str | None = None) -> GpuRef:
+    def __call__(self, wanted: Any, name: str | None = None) -> Any:
+        """A reference to memory; of a `RefUnion` a tuple of its groups of references."""
         match wanted:
+            case RefUnion(refs):
+                return self._union(refs, name)
             case Scratch(space="smem"):
                 return self._shared(wanted, name)
             case WGMMAAccumulatorRef():
@@ -68,6 +84,19 @@ class Allocator:
                     f"{wanted!r} is no memory of a block",
                     "plgpu.SMEM(shape, dtype), Barrier(), ClusterBarrier(…) or ACC(shape)",
                 )
+
+    def _union(self, groups: Sequence[Any], name: str | None) -> tuple[Any, ...]:
+        """Groups of buffers that begin at the same offset."""
+        start, end, references = self.top, self.top, list[Any]()
+        for group in groups:
+            leaves, rebuild = flatten(group)
+            if any(not isinstance(one, Scratch) or one.space != "smem" for one in leaves):
+                raise bad_spec("a RefUnion of other memory than SMEM", "ask for the others beside")
+            self.top = start
+            references.append(rebuild([self._shared(leaf, name) for leaf in leaves]))
+            end = max(end, self.top)
+        self.top = end
+        return tuple(references)
 
     def _take(self, size: int, alignment: int) -> int:
         start = -(-self.top // alignment) * alignment
@@ -112,27 +141,43 @@ class Allocator:
         return GpuRef(ssa, wanted.shape, wanted.dtype, "tmem", whole(wanted.shape))
 
     def end(self) -> None:
-        """Gives tensor memory back."""
+        """Gives tensor memory back, and allocates what is kept behind all other shared memory."""
         for ssa in self.tensors:
             emit("mosaic_gpu.tmem_dealloc", [ssa])
+        self.top = self.most
+        for op, size in self._kept:
+            op.properties["offset"] = int_attr(self._take(size, 8))
 
-    def _barrier(self, wanted: Any, name: str | None) -> GpuRef:
-        count = wanted.num_barriers
+    def _barrier(self, request: Any, name: str | None) -> GpuRef:
+        count = request.num_barriers
         if count > 32:
             raise bad_spec(f"{count} barriers", "at most 32 at once")
-        if current().cache["depth"]:
-            raise bad_spec("a barrier that is made in a loop or branch", "ask for it outside")
-        start = self._take(8 * count, 8)
+        if not current().cache["depth"]:
+            current().cache["barriers_made"] = True
+            return self._new_barrier(request, name, self._take(8 * count, 8))
+        with into(Block()) as block:
+            barrier = self._new_barrier(request, name, 0)
+        self._kept.append((cast(Operation, block.first_op), 8 * count))
+        for op in list(block.ops):
+            op.detach()
+            assert self.head is not None
+            cast(Block, self.head.parent).insert_op_after(op, self.head)
+            self.head = op
+        return barrier
+
+    def _new_barrier(self, request: Any, name: str | None, start: int) -> GpuRef:
+        """Initialises barriers at an offset of shared memory, which the first operation has."""
+        count = request.num_barriers
         type_ = memref_of((count,), attribute("!mosaic_gpu.barrier"), "smem")
         ssa = emit_one("mosaic_gpu.slice_smem", [], type_, {"offset": int_attr(start)})
         ssa.name_hint = name
-        arrivals = wanted.num_arrivals
-        if isinstance(wanted, ClusterBarrier):
+        arrivals = request.num_arrivals
+        if isinstance(request, ClusterBarrier):
             names, sizes = self.launch.cluster_names, self.launch.cluster
-            unknown = [axis for axis in wanted.axes if axis not in names]
+            unknown = [axis for axis in request.axes if axis not in names]
             if unknown:
                 raise bad_spec(f"the cluster has no axis {unknown[0]!r}")
-            arrivals *= prod(sizes[names.index(axis)] for axis in wanted.axes)
+            arrivals *= prod(sizes[names.index(axis)] for axis in request.axes)
         pointer = emit_one("builtin.unrealized_conversion_cast", [ssa], attribute("!llvm.ptr<3>"))
         emit(
             "mosaic_gpu.initialize_barrier",
@@ -141,15 +186,14 @@ class Allocator:
             {
                 "arrival_count": int_attr(arrivals, 64),
                 "num_barriers": int_attr(count),
-                "orders_tensor_core": flag(wanted.orders_tensor_core),
+                "orders_tensor_core": flag(request.orders_tensor_core),
             },
         )
         phases = emit_one(
             "memref.alloca", [], memref_of((), i32, "gmem"), {SEGMENTS: ints([0, 0], 32)}
         )
         emit("memref.store", [constant(0, I32).ssa, phases])
-        current().cache["barriers_made"] = True
-        return GpuRef(ssa, (count,), I32, "smem", whole((count,)), wanted, phases)
+        return GpuRef(ssa, (count,), I32, "smem", whole((count,)), request, phases)
 
 
 def _registers(shape: Sequence[int], dtype: Any, start: Any, name: str | None) -> GpuRef:

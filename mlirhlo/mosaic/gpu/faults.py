@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.ir import Operation
+
 from mlirhlo.diagnostics import HloError, error
+from mlirhlo.dialects.tpu.op_classes import groups
+from mlirhlo.dialects.tpu.table import ROWS
 from mlirhlo.mosaic.language.faults import user_place
+from mlirhlo.mosaic.target.places import source_place
 
 _ROWS: tuple[tuple[str, str], ...] = (
     (
@@ -28,10 +36,10 @@ _ROWS: tuple[tuple[str, str], ...] = (
         ),
     ),
     (
-        "try_cluster_cancel query_cluster_cancel TryClusterCancelResult dynamic_scheduling_loop",
+        "try_cluster_cancel query_cluster_cancel TryClusterCancelResult",
         (
-            "launches are not cancelled, which sm_100 does; share the work among the blocks with "
-            "nd_loop"
+            "launches are not cancelled, which sm_100 does; use dynamic_scheduling_loop, or share the "
+            "work among the blocks with nd_loop"
         ),
     ),
     (
@@ -44,10 +52,6 @@ _ROWS: tuple[tuple[str, str], ...] = (
     (
         "as_torch_kernel",
         "call the kernel with numpy arrays, or use mlirhlo.integrations",
-    ),
-    (
-        "griddepcontrol_wait griddepcontrol_launch_dependents",
-        "each launch begins when the one before has ended; leave them out",
     ),
     (
         "warp_map WarpMesh",
@@ -64,14 +68,41 @@ _ROWS: tuple[tuple[str, str], ...] = (
         "print_layout",
         "layouts are chosen when the kernel is lowered; kernel.ptx() shows the result",
     ),
-    (
-        "RefUnion",
-        "buffers share no memory; use one buffer, and bitcast nothing",
-    ),
 )
 _INSTEAD = {name: mend for names, mend in _ROWS for name in names.split()}
 LACKING = tuple(_INSTEAD)
 """Names that exist and are refused."""
+
+
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "mosaic_gpu.async_load": ("leader_tracked",),
+    "mosaic_gpu.async_store": ("reduction_op", "is_global_broadcast", "gmem_peer_id"),
+    "mosaic_gpu.tcgen05_commit_arrive": ("collective",),
+    "mosaic_gpu.tcgen05_mma": ("a_scale", "b_scale", "a_sparse_metadata", "collective"),
+    "mosaic_gpu.tmem_alloc": ("collective",),
+}
+"""Operands and properties of operations that neither the interpreter nor the lowering follows."""
+
+
+_FALSE = IntegerAttr(0, i1)
+
+
+def check_options(ops: Iterable[Operation]) -> None:
+    """Raises `HloError` HLO0758 for an operation with an option that is not followed."""
+    for op in ops:
+        names = _OPTIONS.get(op.name)
+        if names is None:
+            continue
+        row = ROWS[op.name]
+        operands = groups(op, row, row.operands, tuple(op.operands))
+        for name in names:
+            if operands.get(name) or op.properties.get(name) not in (None, _FALSE):
+                raise error(
+                    "HLO0758",
+                    f"{op.name} with {name} has no code for GPUs",
+                    source_place(op),
+                    help="use the operation without it",
+                )
 
 
 def not_here(name: str) -> HloError:

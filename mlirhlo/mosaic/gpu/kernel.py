@@ -118,6 +118,7 @@ def _written(
         scratch, named = _asked(call.scratch, allocator, names[len(refs) :])
         if allocator.tensors:
             emit("mosaic_gpu.tmem_relinquish_alloc_permit")
+        allocator.head = trace.block.last_op
         _ready(launch)
         allocator.is_started = True
         trace.cache.pop("barriers_made", None)

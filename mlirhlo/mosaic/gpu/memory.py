@@ -60,8 +60,8 @@ class MemorySpace(enum.Enum):
                     "128 rows of at most 512 columns, of 32 bits, without options",
                 )
             return Scratch(sizes, type_, self.value)
-        if options:
-            raise bad_spec(f"{self.name} takes no {', '.join(options)}")
+        if named := [name for name, value in options.items() if value is not None]:
+            raise bad_spec(f"{self.name} takes no {', '.join(named)}")
         return Scratch(tuple(shape), as_dtype(dtype), self.value, tuple(transforms))
 
 
@@ -120,6 +120,11 @@ class ClusterBarrier:
     num_arrivals: int = 1
     num_barriers: int = 1
     orders_tensor_core: bool = False
+    leader_tracked: bool = False
+
+    def __post_init__(self) -> None:
+        if self.leader_tracked:
+            raise bad_spec("a barrier that the leader of a cluster tracks", "wait in each block")
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -150,7 +155,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class RefUnion:
-    """Buffers that share memory, one group of them used at a time."""
+    """Buffers of SMEM that share memory, one group of them used at a time; the kernel gets a tuple of the groups."""
 
     refs: tuple[Any, ...]
 

@@ -98,7 +98,12 @@ class GpuKernel:
     @property
     def default_gpu(self) -> str:
         """A device that has what the kernel uses."""
-        return "b200" if any("tmem" in op.name for op in self.body.walk()) else "h100"
+        return "b200" if self.has_tensor_memory else "h100"
+
+    @property
+    def has_tensor_memory(self) -> bool:
+        """Whether it uses the tensor memory of sm_100a."""
+        return any("tmem" in op.name or "tcgen05" in op.name for op in self.body.walk())
 
     @property
     def is_of_threads(self) -> bool:

@@ -140,6 +140,12 @@ def emit_pipeline(
     return run
 
 
+def _drain(empty: GpuRef, count: int, slots: int) -> None:
+    """Waits until the last steps of a pipeline are consumed: its next run in a loop begins without waiting."""
+    for step in range(count - slots, count):
+        gpu.barrier_wait(empty.at[step % slots])
+
+
 def emit_pipeline_warp_specialized(
     body: Callable[..., Any],
     *,
@@ -178,6 +184,7 @@ def emit_pipeline_warp_specialized(
 
     def work(refs: Any, buffers: Any, full: GpuRef, empty: GpuRef) -> None:
         group = axis_index(wg_axis)
+        is_repeated = bool(current().cache["depth"])
 
         def copies() -> None:
             gpu.set_max_registers(memory_registers, action="decrease")
@@ -190,6 +197,7 @@ def emit_pipeline_warp_specialized(
                     gpu.copy_gmem_to_smem(part, buffer.at[slot], full.at[slot])
 
             fori_loop(0, count, one, None)
+            _drain(empty, count, slots if is_repeated else 0)
 
         def pipeline(carry: Any) -> Any:
             has_carry = bool(flatten(carry)[0])
@@ -264,6 +272,29 @@ def nd_loop(
             return body(info) if init_carry is None else body(info, carry=carry)
 
         return fori_loop(0, steps, one, init_carry)
+
+    return run
+
+
+def dynamic_scheduling_loop(
+    grid_names: Sequence[str],
+    thread_axis: str | None = None,
+    cluster_axes: Sequence[str] = (),
+    init_carry: Any = None,
+) -> Callable[..., Any]:
+    """Decorator: the function runs for this block's indices along the axes of the grid.
+
+    A device may let a block take over the indices of blocks that have not begun; here every block is launched, and
+    runs the function once. `thread_axis` and `cluster_axes` are of no effect.
+    """
+    del thread_axis, cluster_axes
+
+    def run(body: Callable[..., Any]) -> Any:
+        names = current("dynamic_scheduling_loop").names
+        if unknown := [name for name in grid_names if name not in names]:
+            raise bad_spec(f"the grid has no axis {unknown[0]!r}")
+        info = NDLoopInfo(tuple(map(axis_index, grid_names)), 0, None)
+        return body(info) if init_carry is None else body(info, carry=init_carry)
 
     return run
 

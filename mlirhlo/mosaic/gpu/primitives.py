@@ -32,7 +32,7 @@ from mlirhlo.mosaic.language.trace import (
     text,
     vector_type,
 )
-from mlirhlo.mosaic.language.value import ArrayLike, Value, constant
+from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value, constant
 
 with LATE:
     from mlirhlo.mosaic.gpu import layouts
@@ -134,21 +134,24 @@ def copy_smem_to_gmem(
     commit_group: bool = True,
     reduction_op: str | None = None,
 ) -> None:
-    """Begins a copy to global memory; `commit_smem` comes before it, `wait_smem_to_gmem` after."""
+    """Begins a copy to global memory, where `predicate` holds; `commit_smem` comes before it, `wait_smem_to_gmem`
+    after.
+    """
     in_space(src, "smem", "the source")
     in_space(dst, "gmem", "the target")
     _same(src, dst)
-    if predicate is not None or reduction_op is not None:
-        raise bad_spec("a copy with a predicate or a reduction", "use pl.when; add with atomic_add")
+    if reduction_op is not None:
+        raise bad_spec("a copy with a reduction", "load the tile and use atomic_add")
+    chosen = [] if predicate is None else [as_value(predicate, BOOL).ssa]
     indices, lengths = _pieces(dst)
     emit(
         "mosaic_gpu.async_store",
-        [src.operand(), dst.root, *indices],
+        [src.operand(), dst.root, *indices, *chosen],
         (),
         {
             "slice_lengths": ints(lengths),
             "commit_group": flag(commit_group),
-            SEGMENTS: ints([1, 1, len(indices), 0, 0], 32),
+            SEGMENTS: ints([1, 1, len(indices), len(chosen), 0], 32),
         },
     )
 
@@ -274,13 +277,22 @@ def wgmma_wait(n: int) -> None:
     emit("nvvm.wgmma.wait.group.sync.aligned", (), (), {"group": IntegerAttr(n, i64)})
 
 
-def wgmma_accumulator_load(acc: GpuRef) -> Value:
-    """What an accumulator holds, when its products have ended."""
-    wgmma_wait(0)
+def wgmma_accumulator_load(acc: GpuRef, *, wait_n: int | None = 0) -> Value:
+    """What an accumulator holds when all products but the last `wait_n` have ended; None waits for none."""
+    if wait_n is not None:
+        wgmma_wait(wait_n)
     return load(acc)
 
 
 # ---------------------------------------------------------------- others
+
+
+def griddepcontrol_wait() -> None:
+    """Does nothing: the launches that this one depends on have ended before it begins."""
+
+
+def griddepcontrol_launch_dependents() -> None:
+    """Does nothing: launches that depend on this one begin when it has ended."""
 
 
 def set_max_registers(n: int, *, action: str) -> None:
@@ -304,18 +316,22 @@ def broadcasted_iota(
     return found
 
 
-def cluster_ref(ref: GpuRef, idxs: Any, axis: Any = None) -> GpuRef:
-    """The same shared memory of another block of the cluster: `cluster_ref(ref, {"x": 1})`."""
+def cluster_ref(ref: GpuRef, block_id: Any) -> GpuRef:
+    """The same shared memory of another block of the cluster: `cluster_ref(ref, {"x": 1})`.
+
+    Along axes that `block_id` does not name it is the block's own. Raises `HloError` HLO0726 for other axes.
+    """
     in_space(ref, "smem", "what another block of a cluster has")
     names: list[str] = current().cache["cluster"]
-    if not isinstance(idxs, dict):
-        axes = names if axis is None else [axis] if isinstance(axis, str) else list(axis)
-        at = idxs if isinstance(idxs, tuple | list) else [idxs]
-        idxs = dict(zip(axes, at, strict=True))
-    given = [as_i32(idxs[name]).ssa if name in idxs else None for name in [*names, *"___"][:3]]
-    sizes = [1, *(int(one is not None) for one in given)]
+    unknown = [axis for axis in block_id if axis not in names]
+    if unknown:
+        raise bad_spec(f"the cluster has no axis {unknown[0]!r}")
+    ranks = [as_i32(block_id[name]).ssa if name in block_id else None for name in [*names, *"___"]][
+        :3
+    ]
+    sizes = [1, *(int(one is not None) for one in ranks)]
     type_ = memref_of(ref.whole, ref.element(), "cluster")
-    operands = [ref.root, *(one for one in given if one is not None)]
+    operands = [ref.root, *(one for one in ranks if one is not None)]
     root = emit_one("mosaic_gpu.get_cluster_ref", operands, type_, {SEGMENTS: ints(sizes, 32)})
     return replace(ref, root=root, space="cluster")
 
@@ -333,10 +349,10 @@ def transpose_ref(ref: GpuRef, permutation: Sequence[int]) -> GpuRef:
 
 
 def _atomic(name: str) -> Any:
-    def update(ref: GpuRef, value: ArrayLike, *, index: Any = ...) -> None:
+    def update(ref: GpuRef, val: ArrayLike) -> None:
         if ref.space == "regs":
             raise bad_memory("registers are updated atomically", "use ref[...] = …")
-        store(ref, index, value, atomic=ATOMICS[name])
+        store(ref, ..., val, atomic=ATOMICS[name])
 
     update.__doc__ = f"Combines memory with values by `{name}`, element by element, at once."
     update.__name__ = f"atomic_{name}"

@@ -205,10 +205,15 @@ def _data(ref: GpuRef, what: str) -> None:
         raise bad_memory(f"a transposed reference is {what}", "it is for wgmma alone")
 
 
-def load(ref: GpuRef, index: Any = ..., *, layout: Any = None) -> Value:
-    """The elements at an index; all numbers give a scalar."""
+def load(src: GpuRef, idx: Any = ..., *, layout: Any = None, optimized: bool = True) -> Value:
+    """The elements at an index; all numbers give a scalar.
+
+    `optimized` is of no effect: a load that has no fast form is compiled to a slower one.
+    """
+    del optimized
+    ref = src
     _data(ref, "read")
-    part = view(ref, index)
+    part = view(ref, idx)
     operand = part.operand()
     if not part.shape:
         ssa = emit_one("memref.load", [operand], element_type(ref.dtype))

@@ -62,8 +62,10 @@ def tcgen05_mma(
         tcgen05_commit_arrive(barrier)
 
 
-def tcgen05_commit_arrive(barrier: GpuRef) -> None:
+def tcgen05_commit_arrive(barrier: GpuRef, collective_axis: Any = None) -> None:
     """Lets all products begun so far arrive at a barrier when they have ended."""
+    if collective_axis is not None:
+        raise bad_spec("a product of two blocks", "leave collective_axis out")
     emit("mosaic_gpu.tcgen05_commit_arrive", [one_barrier(barrier)])
 
 

@@ -97,7 +97,7 @@ def _reduction(assembler: Assembler) -> tuple[str, Any] | None:
     return name, DTYPES[types[-1]] if types else None
 
 
-def _targets(cohort: Cohort, lane: int, mask: int | None, index: int) -> list[int]:
+def targets(cohort: Cohort, lane: int, mask: int | None, index: int) -> list[int]:
     """Where a copy writes: one block's shared memory, or that of each block of a mask."""
     if mask is None:
         return [index]
@@ -147,13 +147,13 @@ def _start(
         transfers.start(Transfer(cohort.pc, lane, to, source, unit, size, None, group, **more))
         return
     address = done.barrier(cohort, one)
-    place = int(TRANSLATIONS["shared"](cohort, one, address, 8)[0])
-    objects_of(cohort).at(place, lane)
+    object_index = int(TRANSLATIONS["shared"](cohort, one, address, 8)[0])
+    objects_of(cohort).at(object_index, lane)
     mask = None if done.mask is None else int(cohort.slots[done.mask][lane])
     written = to[to >= 0]
     base = int(written[0]) if len(written) else 0
     for target, barrier in zip(
-        _targets(cohort, lane, mask, base), _targets(cohort, lane, mask, place), strict=True
+        targets(cohort, lane, mask, base), targets(cohort, lane, mask, object_index), strict=True
     ):
         moved = np.where(to >= 0, to + (target - base), -1)
         transfers.start(

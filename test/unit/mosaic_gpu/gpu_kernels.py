@@ -7,6 +7,14 @@ from typing import Any
 import numpy as np
 from unit.mosaic_gpu.gpu_case import F16, F32, TILES, Case, Types, random
 from unit.mosaic_gpu.gpu_cluster_kernels import cluster_sums, multicast_copy, multicast_matmul
+from unit.mosaic_gpu.gpu_persistent_kernels import (
+    atomic_bits,
+    cluster_scan,
+    layer_norm_matmul,
+    persistent_matmul,
+    persistent_specialised_matmul,
+    shared_buffers,
+)
 from unit.mosaic_gpu.gpu_tensor_kernels import tensor_matmul, tensor_sums
 
 from mlirhlo import mosaic as pl
@@ -363,5 +371,11 @@ CASES = {
         histogram,
         scaled_copy,
         shared_tiles,
+        persistent_matmul,
+        persistent_specialised_matmul,
+        layer_norm_matmul,
+        cluster_scan,
+        shared_buffers,
+        atomic_bits,
     )
 }

@@ -116,6 +116,11 @@ def test_samples_print_back_exactly(name: str) -> None:
     assert print_kernel(module, keep_names=False).rstrip() == text.rstrip()
 
 
+def test_assembly_without_operands_prints_as_mlir_does() -> None:
+    asm = 'llvm.inline_asm has_side_effects "fence.proxy.async;", ""  : () -> !llvm.void'
+    assert asm in printed(f"module {{\n  func.func @f() {{\n    {asm}\n    return\n  }}\n}}")
+
+
 @pytest.mark.parametrize("name", ["cluster", "two_warp_groups"])
 def test_bytecode_is_the_text_of_mlir(name: str) -> None:
     module = read_kernel((FOLDER / f"{name}.bc").read_bytes(), name)

@@ -46,11 +46,17 @@ MEANINGS: dict[str, Callable[..., Any]] = {
     "attn": attention,
     "cluster_copy": lambda x: np.stack([2 * x, 2 * x]),
     "matmul": product,
+    "persistent_matmul": product,
     "softmax": softmax,
     "softmax.layouts": softmax,
+    "tensor_matmul": product,
     "total": lambda x: np.full(128, x.sum(dtype=np.float64)),
     "twowg": lambda x: x + 1,
 }
+
+
+FAULTS = {"persistent_matmul": {"HLO0775"}}
+"""What is wrong with JAX's own kernels: the last copy of a block may still read its shared memory when it ends."""
 
 
 def arrays_of(kernel: GpuKernel) -> list[Any]:
@@ -86,10 +92,11 @@ def test_bodies_of_calls_compute_what_they_say(name: str) -> None:
     kernel = imported(read_kernel((FOLDER / name).read_bytes(), name))
     assert kernel.is_of_threads
     arrays = arrays_of(kernel)
-    run = kernel.simulate(*arrays)
-    near(run.results[0], MEANINGS[name.partition(".")[0]](*arrays))
-    assert not run.findings
-    assert not any(one.spill_stores for one in ptxas(kernel.ptx(), device("h100")) or ())
+    gpu, meaning = kernel.default_gpu, name.partition(".")[0]
+    run = kernel.simulate(*arrays, gpu=gpu)
+    near(run.results[0], MEANINGS[meaning](*arrays))
+    assert {finding.code for finding in run.findings} == FAULTS.get(meaning, set())
+    assert not any(one.spill_stores for one in ptxas(kernel.ptx(gpu), device(gpu)) or ())
 
 
 def test_calls_in_programs_run() -> None:

@@ -178,15 +178,6 @@ def test_every_name_of_pallas_is_here() -> None:
     assert not [name for name in NAMES if not hasattr(plgpu, name)]
 
 
-@pytest.mark.parametrize("name", ["TMEMLayout", "semaphore_signal", "inline_mgpu", "warp_map"])
-def test_refused_names_say_what_to_do_instead(name: str) -> None:
-    with pytest.raises(HloError) as caught:
-        getattr(plgpu, name)()
-    found = caught.value.diagnostics[0]
-    assert found.code == "HLO0757"
-    assert found.help
-
-
 def refused(body: Any, *scratch: Any, shape: tuple[int, ...] = (64, 64), **options: Any) -> str:
     """The code of what is wrong with a kernel of one operand, lowered to PTX."""
     call = plgpu.kernel(body, pl.ShapeDtypeStruct(shape, F32), scratch_types=scratch, **options)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlirhlo.diagnostics import error
+from mlirhlo.mosaic.gpu.faults import check_options
 from mlirhlo.mosaic.gpu.interpreter import control, memory, values
 from mlirhlo.mosaic.gpu.interpreter.groups import Run
 
@@ -17,11 +18,12 @@ _OPERATIONS = {**memory.OPERATIONS, **values.OPERATIONS}
 
 
 def run(kernel: Any, arrays: Sequence[Any]) -> list[Any]:
-    """The results of a kernel. Raises `HloError` HLO0702, HLO0703, HLO0757."""
+    """The results of a kernel. Raises `HloError` HLO0702, HLO0703, HLO0757, HLO0758."""
     if kernel.is_of_threads:
         raise error(
             "HLO0757",
             f"{kernel.name} is code of single threads, which the interpreter of warp groups cannot run",
             help="run its PTX: simulate",
         )
+    check_options(kernel.body.walk())
     return Run(kernel, arrays, control.CONTROL, _OPERATIONS).all()

@@ -1,6 +1,8 @@
 """What `tcgen05` does with tensor memory: allocation, loads, stores, copies, commits, waits and fences.
 
-Loads and stores of a warp reach the 32 lanes of its place in its warp group. Products are in `tensor_products`.
+A warp loads and stores 32 lanes, by its number in its warp group: warp w has lanes 32 w to 32 w + 31. An address names
+one of them, or, as JAX writes it, one of the first 32, which is then counted from the warp's first. Products are in
+`tensor_products`.
 Source: PTX ISA, "TensorCore 5th generation family instructions"; of fragments CuTe's copy traits.
 """
 
@@ -179,7 +181,7 @@ class _Access:
         address = int(self.locate(cohort, np.array([lane]))[0])
         first, column = address >> 16 & 0xFFFF, address & 0xFFFF
         low = int(cohort.thread_of[lane]) // WARP % 4 * QUADRANT
-        rows = first + self.rows
+        rows = first + self.rows + (low if first < QUADRANT else 0)
         if not low <= int(rows.min()) <= int(rows.max()) < low + QUADRANT:
             message = f"reaches lanes {int(rows.min())} to {int(rows.max())} of tensor memory"
             raise memory.wrong(lane, f"{message}; its warp has lanes {low} to {low + 31}")

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp import run_module
+from mlirhlo.interp.device_counts import machine_for
 from mlirhlo.interp.machine import Machine
 from mlirhlo.interp.values import results_of
 
@@ -38,7 +39,7 @@ def compiled(
     from mlirhlo.runtime.compiler import compile_module
 
     executable = compile_module(module, cached=False)
-    machine = machine or Machine.for_module(module)
+    machine = machine or machine_for(module)
     if machine.must_run_all(HloModule(module)):
         every = machine.run_devices(lambda r, p: executable.run_on(machine, r, p, inputs))
         value = every[machine.device(replica, partition)]

@@ -9,9 +9,9 @@ from ptx_async_faults import (
     MBARRIERS,
     PRODUCTS,
     PROXIES,
-    TENSORS,
 )
 from ptx_fault import NEXT, Fault
+from ptx_tensor_faults import TENSORS
 
 OUT_OF_BOUNDS = (
     Fault("global load behind the end", "HLO0775", "ld.global.u32 %r8, [%rd3+@@];", "1024", "0"),

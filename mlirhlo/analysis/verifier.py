@@ -9,17 +9,17 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.analysis.call_graph import call_graph
-from mlirhlo.analysis.verification.verifier_calls import check_calls, unknown_callees
-from mlirhlo.analysis.verification.verifier_computations import check_computation
-from mlirhlo.analysis.verification.verifier_groups import check_groups
-from mlirhlo.analysis.verification.verifier_header import check_header, check_names
-from mlirhlo.analysis.verification.verifier_instructions import InstructionChecks
-from mlirhlo.analysis.verification.verifier_pairs import (
+from mlirhlo.analysis.verification.calls import check_calls, unknown_callees
+from mlirhlo.analysis.verification.computations import check_computation
+from mlirhlo.analysis.verification.groups import check_groups
+from mlirhlo.analysis.verification.header import check_header, check_names
+from mlirhlo.analysis.verification.instructions import InstructionChecks
+from mlirhlo.analysis.verification.pairs import (
     check_channels,
     check_constrained_layouts,
     check_pair,
 )
-from mlirhlo.analysis.verification.verifier_report import Authors, Report
+from mlirhlo.analysis.verification.report import Authors, Report
 from mlirhlo.diagnostics import Diagnostic
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.build import paused_gc

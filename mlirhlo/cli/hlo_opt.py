@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+    from mlirhlo.cli.opt.stage_parsing import Stage
     from mlirhlo.debug.dump import CompilationDump
     from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
@@ -245,7 +246,7 @@ class Job:
             produced += problem.diagnostics
             return None
 
-    def _written(self, value: stages.Stage) -> tuple[str, bytes]:
+    def _written(self, value: Stage) -> tuple[str, bytes]:
         """The bytes of a stage behind `fused`, after the passes given for it."""
         if self.passes and not isinstance(value, str | bytes):
             printer = IrPrinter(self.options, lambda m: stages.render_module(m).decode())
@@ -257,7 +258,7 @@ class Job:
         is_generic = printing.emitted_format(self.options, "mlir") == "mlir-generic"
         return self.options.stage, stages.render(value, is_generic=is_generic)
 
-    def _continued(self, data: bytes, name: str) -> stages.Stage | None:
+    def _continued(self, data: bytes, name: str) -> Stage | None:
         """The stage made of the print of one before it; None where this is still a program."""
         stage, is_gpu = self.options.stage, stages.is_gpu(self.options.platform)
         given = (gpu_stages if is_gpu else stage_files).stage_of(data)

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import mlirhlo
 from mlirhlo.cli import inputs, printing
 from mlirhlo.cli.inputs import InputFlags
-from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.options import answered, flag, parse
 from mlirhlo.cli.printing import OutputFlags
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
 from mlirhlo.formats import load
@@ -80,11 +79,7 @@ def _direction(options: Options, name: str, value: str | None) -> bool:
 def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv, _direction)
     options = parsed.options
-    if options.help or options.help_all:
-        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
-        return DONE
-    if options.version:
-        print(f"hlo-translate of mlirhlo {mlirhlo.__version__}")
+    if answered("hlo-translate", options, PURPOSE, USAGE, EXAMPLES):
         return DONE
 
     text = printing.print_options(options, xla_flags.read_flags(parsed.xla))

@@ -241,7 +241,7 @@ class _View:
         if computation is not None and name.removeprefix("%") not in self.graph.node_by_name:
             self._facts(commands.computation_facts(self.graph, computation))
         else:
-            self._facts(commands.facts(self.graph, debug_graph.node_of(self.graph, name)))
+            self._facts(commands.facts(self.graph, model.node_of(self.graph, name)))
 
     def _text(self, words: Sequence[str]) -> None:
         text = (
@@ -256,7 +256,7 @@ class _View:
 
     def _extract(self, words: Sequence[str]) -> None:
         height = _number(words[1]) if len(words) > 1 else -1
-        node = debug_graph.node_of(self.graph, words[0])
+        node = model.node_of(self.graph, words[0])
         part = debug_cut.cut(self.graph.module, [node.op], height=height)
         text = hlo_text.print_module(
             part.module, replace(hlo_text.PrintOptions(), large_constants=True)

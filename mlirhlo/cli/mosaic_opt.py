@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import mlirhlo
 from mlirhlo.cli import inputs
-from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.options import answered, flag, parse
 from mlirhlo.cli.report import DONE, run_tool, usage_error
 from mlirhlo.cli.xla_flags import read_flags
 from mlirhlo.formats import write_file
@@ -157,11 +156,7 @@ def _check(module: ModuleOp, options: Options) -> None:
 def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv, lambda options, name, value: False)
     options = parsed.options
-    if options.help or options.help_all:
-        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
-        return DONE
-    if options.version:
-        print(f"mosaic-opt of mlirhlo {mlirhlo.__version__}")
+    if answered("mosaic-opt", options, PURPOSE, USAGE, EXAMPLES):
         return DONE
     if options.list_stages:
         for stage in pipeline.STAGES:

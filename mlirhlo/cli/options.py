@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
+import mlirhlo
 from mlirhlo.cli.report import usage_error
 
 T = TypeVar("T")
@@ -210,6 +211,23 @@ def split_commas(text: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- help
+
+
+def answered(tool: str, options: Any, purpose: str, usage: str, examples: Sequence[str]) -> bool:
+    """Prints the page of `--help` or `--help-all`, or the version, where `options` asks for it; whether it did."""
+    if options.help or options.help_all:
+        print(
+            help_text(
+                cast("type[Any]", type(options)),
+                purpose,
+                usage,
+                examples,
+                everything=options.help_all,
+            )
+        )
+    elif options.version:
+        print(f"{tool} of mlirhlo {mlirhlo.__version__}")
+    return bool(options.help or options.help_all or options.version)
 
 
 def help_text(

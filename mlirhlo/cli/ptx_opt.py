@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import mlirhlo
 from mlirhlo.cli import inputs
-from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.options import answered, flag, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
 from mlirhlo.importing import LATE
 
@@ -134,11 +133,7 @@ def _keep_only(module: ModuleOp, name: str) -> None:
 def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv, lambda options, name, value: False)
     options = parsed.options
-    if options.help or options.help_all:
-        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
-        return DONE
-    if options.version:
-        print(f"ptx-opt of mlirhlo {mlirhlo.__version__}")
+    if answered("ptx-opt", options, PURPOSE, USAGE, EXAMPLES):
         return DONE
 
     results: list[str] = []

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import mlirhlo
 from mlirhlo.cli import inputs
-from mlirhlo.cli.options import flag, help_text, parse
+from mlirhlo.cli.options import answered, flag, parse
 from mlirhlo.cli.report import DONE, INPUT_AT_FAULT, report, run_tool, usage_error
 from mlirhlo.diagnostics import error
 from mlirhlo.importing import LATE
@@ -79,11 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv, lambda options, name, value: False)
     options = parsed.options
-    if options.help or options.help_all:
-        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
-        return DONE
-    if options.version:
-        print(f"ptx-run of mlirhlo {mlirhlo.__version__}")
+    if answered("ptx-run", options, PURPOSE, USAGE, EXAMPLES):
         return DONE
     launch = {name: _three(name, getattr(options, name)) for name in ("grid", "block", "cluster")}
     data, name = inputs.read_input(inputs.single_file(parsed.files))

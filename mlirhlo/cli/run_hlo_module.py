@@ -6,9 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import mlirhlo
 from mlirhlo.cli import inputs as files
-from mlirhlo.cli.options import help_text, parse
+from mlirhlo.cli.options import answered, parse
 from mlirhlo.cli.replay.compiled import COMPILED, CPU, CUDA
 from mlirhlo.cli.report import (
     CURRENT_INPUT,
@@ -57,11 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     parsed = parse(Options, argv)
     options = parsed.options
-    if options.help or options.help_all:
-        print(help_text(Options, PURPOSE, USAGE, EXAMPLES, everything=options.help_all))
-        return DONE
-    if options.version:
-        print(f"run_hlo_module of mlirhlo {mlirhlo.__version__}")
+    if answered("run_hlo_module", options, PURPOSE, USAGE, EXAMPLES):
         return DONE
 
     if options.gpu_target_config:

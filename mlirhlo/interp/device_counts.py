@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import ModuleOp
+
 from mlirhlo.diagnostics import HloError
+from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape
 from mlirhlo.interp.custom_calls.manual import manual_partitions
+from mlirhlo.interp.machine import Machine
 from mlirhlo.interp.ops.collectives import GroupMode, group_mode
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.attributes.groups import ReplicaGroups
-    from mlirhlo.dialects.hlo.module import HloModule
     from mlirhlo.dialects.hlo.ops.base import Instruction
 
 
@@ -65,6 +68,12 @@ def device_counts(module: HloModule) -> DeviceCounts:
         by_device = -(-named[GroupMode.FLATTENED_ID] // replicas)
         partitions = max(beside, named[GroupMode.CROSS_PARTITION], by_device)
     return DeviceCounts(replicas, partitions)
+
+
+def machine_for(module: ModuleOp) -> Machine:
+    """A machine with as many replicas and partitions as the module needs."""
+    counts = device_counts(HloModule(module))
+    return Machine(counts.replicas, counts.partitions)
 
 
 def _implied(op: Instruction) -> int:

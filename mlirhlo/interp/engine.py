@@ -27,6 +27,7 @@ from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
 from mlirhlo.dialects.hlo.shapes import TokenShape, TupleShape, leaves
 from mlirhlo.interp import vectorised
+from mlirhlo.interp.device_counts import machine_for
 from mlirhlo.interp.machine import Machine
 from mlirhlo.interp.plans import FAILURES, Plan, Step, failed, make_plan, place_of, prepare
 from mlirhlo.interp.registry import Array, Call, Value
@@ -79,7 +80,7 @@ class Interpreter:
     def machine(self) -> Machine:
         """The simulated devices."""
         if self._machine is None:
-            self._machine = Machine.for_module(self.module.op)
+            self._machine = machine_for(self.module.op)
         return self._machine
 
     def computation(self, name: str) -> ComputationOp:
@@ -389,3 +390,34 @@ def run_module(
     """
     interpreter = Interpreter(module, machine, hook, check=check)
     return results_of(interpreter.run(inputs, replica=replica, partition=partition))
+
+
+def run_spmd(
+    module: ModuleOp,
+    inputs_per_device: Sequence[Sequence[object]],
+    *,
+    machine: Machine | None = None,
+    check: bool = False,
+) -> list[list[np.ndarray[Any, np.dtype[Any]]]]:
+    """The outputs of `module` on every device: arrays in result order, tuples flattened.
+
+    `inputs_per_device`: the entry's parameters for each device, by global device number (replicas
+    major); one entry stands for all devices. Raises `HloError`: HLO0353 for a wrong number of
+    devices, and what instructions raise.
+    """
+    machine = machine_for(module) if machine is None else machine
+    count = machine.device_count
+    if len(inputs_per_device) not in (1, count):
+        raise error(
+            "HLO0353",
+            f"the module runs on {machine.replicas} × {machine.partitions} devices, "
+            f"inputs are given for {len(inputs_per_device)}",
+        )
+    interpreter = Interpreter(module, machine, check=check)
+
+    def program(replica: int, partition: int) -> list[np.ndarray[Any, np.dtype[Any]]]:
+        device = machine.device(replica, partition)
+        inputs = inputs_per_device[device if len(inputs_per_device) > 1 else 0]
+        return results_of(interpreter.run(inputs, replica=replica, partition=partition))
+
+    return machine.run_devices(program)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -20,13 +20,9 @@ import numpy as np
 
 from mlirhlo.diagnostics import Diagnostic, HloError
 from mlirhlo.dialects.hlo.module import HloModule
-from mlirhlo.interp.device_counts import device_counts
-from mlirhlo.interp.registry import Meaning, Value
-from mlirhlo.interp.values import results_of
+from mlirhlo.interp.value_types import Value
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
     from mlirhlo.dialects.hlo.ops.base import Instruction
 
 T = TypeVar("T")
@@ -88,7 +84,7 @@ class Machine:
         *,
         seed: int = 42,
         host_timeout_s: float = 0.0,
-        custom_calls: Mapping[str, Meaning] | None = None,
+        custom_calls: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         """`seed`: of `rng` instructions. `host_timeout_s`: how long an infeed or a receive from the
         host waits for another thread to feed it; with 0 an empty queue is an error at once.
@@ -100,7 +96,7 @@ class Machine:
         self.partitions: int = partitions
         self.seed: int = seed
         self.host_timeout_s: float = host_timeout_s
-        self.custom_calls: dict[str, Meaning] = dict(custom_calls or {})
+        self.custom_calls: dict[str, Callable[..., Any]] = dict(custom_calls or {})
         self.watched: dict[Hashable, Watched] = {}
         """Where machine code waits, by whose it is."""
         self._changed = threading.Condition()
@@ -115,12 +111,6 @@ class Machine:
         self._last_ticket: int = 0
         self._rng_states: dict[int, int] = {}
         self._generators: dict[int, np.random.Generator] = {}
-
-    @staticmethod
-    def for_module(module: ModuleOp, *, seed: int = 42) -> Machine:
-        """As many replicas and partitions as the module needs; see `device_counts`."""
-        counts = device_counts(HloModule(module))
-        return Machine(counts.replicas, counts.partitions, seed=seed)
 
     # -------------------------------------------------------------- devices
 
@@ -440,38 +430,3 @@ def _meets_others(op: Instruction) -> bool:
 _SENDS = re.compile(r'"has_communication": ?true')
 """What the configuration of a kernel says that sends to other devices."""
 _MANUAL_BORDERS = ("xla.sdy.LocalToGlobalShape", "SPMDShardToFullShape")
-
-
-def run_spmd(
-    module: ModuleOp,
-    inputs_per_device: Sequence[Sequence[object]],
-    *,
-    machine: Machine | None = None,
-    check: bool = False,
-) -> list[list[np.ndarray[Any, np.dtype[Any]]]]:
-    """The outputs of `module` on every device: arrays in result order, tuples flattened.
-
-    `inputs_per_device`: the entry's parameters for each device, by global device number (replicas
-    major); one entry stands for all devices. Raises `HloError`: HLO0353 for a wrong number of
-    devices, and what instructions raise.
-    """
-    from mlirhlo.interp.engine import Interpreter
-
-    machine = Machine.for_module(module) if machine is None else machine
-    count = machine.device_count
-    if len(inputs_per_device) not in (1, count):
-        raise HloError(
-            Diagnostic(
-                "HLO0353",
-                f"the module runs on {machine.replicas} × {machine.partitions} devices, "
-                f"inputs are given for {len(inputs_per_device)}",
-            )
-        )
-    interpreter = Interpreter(module, machine, check=check)
-
-    def program(replica: int, partition: int) -> list[np.ndarray[Any, np.dtype[Any]]]:
-        device = machine.device(replica, partition)
-        inputs = inputs_per_device[device if len(inputs_per_device) > 1 else 0]
-        return results_of(interpreter.run(inputs, replica=replica, partition=partition))
-
-    return machine.run_devices(program)

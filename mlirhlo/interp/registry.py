@@ -11,7 +11,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-import numpy as np
+from mlirhlo.interp.value_types import TOKEN as TOKEN
+from mlirhlo.interp.value_types import Array as Array
+from mlirhlo.interp.value_types import DynamicArray as DynamicArray
+from mlirhlo.interp.value_types import Token as Token
+from mlirhlo.interp.value_types import Value as Value
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
@@ -20,42 +24,6 @@ if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.computation import ComputationOp
     from mlirhlo.dialects.hlo.ops.control_flow import CustomCallOp
     from mlirhlo.interp.machine import Machine
-
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-
-
-class Token:
-    """The value of `token[]`."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "token"
-
-
-TOKEN = Token()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DynamicArray:
-    """An array with bounded dynamic dimensions: room for the bounds, and the sizes in use.
-
-    Elements outside `sizes` have no defined value; no meaning may let them into a result.
-    """
-
-    data: Array
-    """Shape is the bounds."""
-    sizes: tuple[int, ...]
-    """Sizes in use, one per dimension."""
-
-    @property
-    def valid(self) -> Array:
-        """View of the elements in use."""
-        return self.data[tuple(slice(0, size) for size in self.sizes)]
-
-
-Value: TypeAlias = "Array | DynamicArray | Token | tuple[Value, ...] | object"
-"""`object` stands for opaque values that only custom calls understand."""
 
 
 class Program(Protocol):
@@ -167,11 +135,3 @@ def prepares(*opcodes: str) -> Callable[[F], F]:
 
 READS_MORE: dict[str, Callable[[CustomCallOp], Sequence[SSAValue]]] = {}
 """Targets of custom calls whose meaning gets values of their computation after the operands: which."""
-
-
-def meaning_of(op: Instruction) -> Meaning | None:
-    """The meaning of an instruction's opcode; None when there is none."""
-    from mlirhlo.interp.engine import load_meanings  # it imports every meaning, and they this
-
-    load_meanings()
-    return MEANINGS.get(op.opcode.name)

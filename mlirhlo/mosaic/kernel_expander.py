@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from mlirhlo.rewrites.passes import HloPass, Trace
 from mlirhlo.rewrites.simplify.tuple_parts import insert_before
 
 with LATE:
+    from mlirhlo.lowering import target as lowering_target
     from mlirhlo.mosaic import custom_call, decode, fast
     from mlirhlo.rewrites import stablehlo_to_hlo
 
@@ -130,7 +130,7 @@ def _program(op: CustomCallOp) -> ModuleOp | None:
     kernel = decode.read_kernel(config.body)
     if not fast.fits(kernel, inputs, results):
         return None
-    has = importlib.import_module("mlirhlo.lowering.target").current().has
+    has = lowering_target.current().has
     text = fast.program_of(
         kernel,
         inputs,

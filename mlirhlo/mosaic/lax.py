@@ -8,6 +8,7 @@ from mlirhlo.mosaic.language.elements import DTypeLike
 from mlirhlo.mosaic.language.functions.arithmetic import abs_ as abs
 from mlirhlo.mosaic.language.functions.arithmetic import (
     add,
+    bitcast_convert_type,
     bitwise_and,
     bitwise_or,
     bitwise_xor,
@@ -51,7 +52,6 @@ from mlirhlo.mosaic.language.functions.arithmetic import negative as neg
 from mlirhlo.mosaic.language.functions.arithmetic import not_equal as ne
 from mlirhlo.mosaic.language.functions.arithmetic import power as pow
 from mlirhlo.mosaic.language.functions.arithmetic import subtract as sub
-from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type
 from mlirhlo.mosaic.language.functions.derived import (
     along,
     broadcast,

@@ -12,6 +12,7 @@ from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_shape
 from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
+    cast,
     equal,
     erf,
     exp,
@@ -27,7 +28,6 @@ from mlirhlo.mosaic.language.functions.arithmetic import (
     tanh,
 )
 from mlirhlo.mosaic.language.functions.arithmetic import where as choose
-from mlirhlo.mosaic.language.functions.casts import cast
 from mlirhlo.mosaic.language.functions.derived import identity, logaddexp
 from mlirhlo.mosaic.language.functions.reductions import max_, mean, sum_
 from mlirhlo.mosaic.language.functions.shapes import (

@@ -17,8 +17,7 @@ import numpy as np
 from mlirhlo.interp.ops.random_bits import threefry_rounds
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike
 from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.functions.arithmetic import shift_right_logical
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import cast, shift_right_logical
 from mlirhlo.mosaic.language.functions.extras import prng_seed
 from mlirhlo.mosaic.language.functions.random import (
     stateful_bernoulli,

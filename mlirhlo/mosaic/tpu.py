@@ -25,7 +25,7 @@ from mlirhlo.mosaic.language.dma import (
     make_async_remote_copy,
     sync_copy,
 )
-from mlirhlo.mosaic.language.functions.casts import bitcast
+from mlirhlo.mosaic.language.functions.arithmetic import bitcast
 from mlirhlo.mosaic.language.functions.derived import einshape
 from mlirhlo.mosaic.language.functions.extras import (
     delay,

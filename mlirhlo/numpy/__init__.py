@@ -14,6 +14,8 @@ module of its own on the interpreter. Needs numpy alone.
 # ruff: noqa: A004
 from __future__ import annotations
 
+import sys as _sys
+
 from mlirhlo.numpy import fft as fft
 from mlirhlo.numpy import linalg as linalg
 from mlirhlo.numpy import operators as _operators
@@ -129,7 +131,7 @@ from mlirhlo.numpy.elementwise_binary import (
     remainder,
     subtract,
 )
-from mlirhlo.numpy.indexing import take, take_along_axis
+from mlirhlo.numpy.indexing import repeat, take, take_along_axis
 from mlirhlo.numpy.info import SUPPORTED_VERSIONS as SUPPORTED_VERSIONS
 from mlirhlo.numpy.info import e, inf, nan, newaxis, pi
 from mlirhlo.numpy.info import namespace_info as __array_namespace_info__
@@ -143,7 +145,6 @@ from mlirhlo.numpy.manipulation import (
     flip,
     moveaxis,
     permute_dims,
-    repeat,
     reshape,
     result_type,
     roll,
@@ -185,7 +186,7 @@ from mlirhlo.numpy.statistical import (
 
 __array_api_version__ = "2024.12"
 
-_operators.install()
+_operators.install(_sys.modules[__name__])
 
 __all__ = [
     "Array", "__array_api_version__", "__array_namespace_info__", "abs", "acos", "acosh", "add",

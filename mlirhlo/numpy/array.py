@@ -25,8 +25,6 @@ from mlirhlo.numpy.errors import HloIndexError, HloTypeError, HloValueError, pro
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
-    from mlirhlo.numpy.tracing.trace import Trace
-
 Data = np.ndarray[Any, np.dtype[Any]]
 
 DEVICE = "cpu"
@@ -47,7 +45,7 @@ class Array:
     _data: Data | None
     _dtype: DType
     _shape: tuple[int, ...]
-    _trace: Trace | None
+    _trace: object | None
     _value: SSAValue | None
     _weak: type | None
 
@@ -62,7 +60,7 @@ class Array:
 
     @staticmethod
     def traced(
-        trace: Trace,
+        trace: object,
         value: SSAValue,
         dtype: DType,
         shape: tuple[int, ...],
@@ -99,7 +97,7 @@ class Array:
         return self._value
 
     @property
-    def trace(self) -> Trace | None:
+    def trace(self) -> object | None:
         """The trace of a traced array."""
         return self._trace
 
@@ -168,26 +166,7 @@ class Array:
             )
         return self.mT
 
-    @property
-    def mT(self) -> Array:  # noqa: N802  (the standard's name)
-        """The transposes of a stack of matrices."""
-        from mlirhlo.numpy.linear_algebra import matrix_transpose
-
-        return matrix_transpose(self)
-
     # -------------------------------------------------------------- the standard's methods
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        import mlirhlo.numpy as namespace
-
-        if api_version not in (None, *namespace.SUPPORTED_VERSIONS):
-            raise problem(
-                HloValueError,
-                "HLO0626",
-                f"version {api_version!r} of the array API is not offered",
-                help=f"versions: {', '.join(namespace.SUPPORTED_VERSIONS)}",
-            )
-        return cast(ModuleType, namespace)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """The array itself: there is one device. Raises HLO0626 for another."""
@@ -230,22 +209,6 @@ class Array:
             view.flags.writeable = False
             return view
         return data.copy()
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """numpy's own functions and operators with such an array among their operands: this room's
-        function of that name. Raises HLO0628 for those that have none."""
-        from mlirhlo.numpy.operators import function_of
-
-        function = function_of(ufunc.__name__) if method == "__call__" and not options else None
-        if function is None:
-            call = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-            raise problem(
-                HloTypeError,
-                "HLO0628",
-                f"numpy.{call} does not compile",
-                help="use the functions of mlirhlo.numpy, or numpy.asarray(x) outside of jit",
-            )
-        return function(*inputs)
 
     # -------------------------------------------------------------- Python's scalars
 
@@ -311,31 +274,19 @@ class Array:
     def __str__(self) -> str:
         return repr(self) if self._data is None else str(self._data)
 
-    # -------------------------------------------------------------- elements
+    # -------------------------------------------------------------- what `operators` installs
 
-    def __getitem__(self, key: Any, /) -> Array:
-        from mlirhlo.numpy.indexing import get_item
-
-        return get_item(self, key)
-
-    def __setitem__(self, key: Any, value: Any, /) -> None:
-        from mlirhlo.numpy.indexing import set_item
-        from mlirhlo.numpy.tracing.trace import current
-
-        trace = current()
-        if trace is not self._trace:
-            raise problem(
-                HloTypeError,
-                "HLO0622",
-                f"{self.describe()} was made outside of the function that is traced now, which"
-                " cannot change it",
-                help="copy it first: x = mlirhlo.numpy.asarray(x, copy=True), and return the copy",
-            )
-        self.rebind(set_item(self, key, value))
-
-    # The operators are installed by `operators`, from the table of elementwise functions.
     if TYPE_CHECKING:
 
+        @property
+        def mT(self) -> Array:  # noqa: N802  (the standard's name)
+            """The transposes of a stack of matrices."""
+            ...
+
+        def __getitem__(self, key: Any, /) -> Array: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
         def __add__(self, other: Any, /) -> Array: ...
         def __radd__(self, other: Any, /) -> Array: ...
         def __sub__(self, other: Any, /) -> Array: ...

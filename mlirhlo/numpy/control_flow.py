@@ -23,8 +23,11 @@ from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.dialects.quick import replace
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy.array import Array
+from mlirhlo.numpy.creation import zeros
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.errors import HloTypeError, problem
+from mlirhlo.numpy.jit import jit
+from mlirhlo.numpy.manipulation import astype, stack
 from mlirhlo.numpy.operands import as_array
 from mlirhlo.numpy.tracing.trace import Trace, active, current, type_for
 from mlirhlo.numpy.tracing.tree import Structure, flatten, unflatten
@@ -283,8 +286,6 @@ def _while(
 def fori_loop(lower: Any, upper: Any, body_fn: Callable[[Any, Any], Any], init: Any, /) -> Any:
     """`x = body_fn(i, x)` for i from `lower` up to, and without, `upper`."""
     first, last = (as_array(bound, "fori_loop") for bound in (lower, upper))
-    from mlirhlo.numpy.manipulation import astype
-
     first, last = astype(first, dt.int64), astype(last, dt.int64)
 
     def goes_on(state: Any) -> Any:
@@ -324,8 +325,6 @@ def scan(
     (count,) = cast("set[int]", sizes)
     outer = current()
     if outer is None and count == 0:
-        from mlirhlo.numpy.jit import jit
-
         # Nothing runs, but the ys have shapes, which only tracing tells.
         def nothing(start: Any, rows: Any) -> Any:
             return scan(f, start, rows, length=0)
@@ -340,8 +339,6 @@ def scan(
 def _scan_in_python(
     f: Callable[..., Any], init: Any, inputs: Leaves, form: Structure, count: int, reverse: bool
 ) -> tuple[Any, Any]:
-    from mlirhlo.numpy.manipulation import stack
-
     carry, ys, y_form = init, list[Leaves](), form
     values, carry_form = _leaves(init, "scan")
     for index in reversed(range(count)) if reverse else range(count):
@@ -358,8 +355,6 @@ def _scan_in_python(
 def _scan(
     f: Callable[..., Any], init: Any, inputs: Leaves, form: Structure, count: int, reverse: bool
 ) -> tuple[Any, Any]:
-    from mlirhlo.numpy.creation import zeros
-
     start, carry_form = _leaves(init, "scan")
     # What the ys look like is found by tracing one step for nothing.
     probe = Inner(active(), "scan_probe")

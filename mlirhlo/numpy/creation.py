@@ -22,20 +22,10 @@ from mlirhlo.numpy import ops
 from mlirhlo.numpy.array import Array, check_device
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import kernel
+from mlirhlo.numpy.elementwise import floor, real
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
-from mlirhlo.numpy.operands import as_array, default_of, is_scalar, scalar_data
-
-
-def shape_of(given: Any, what: str) -> tuple[int, ...]:
-    """A shape from an integer or integers. Raises HLO0620 and HLO0626."""
-    parts: Sequence[Any] = given if isinstance(given, (tuple, list)) else (given,)
-    try:
-        shape = tuple(int(part.__index__()) for part in parts)
-    except AttributeError:
-        raise problem(HloTypeError, "HLO0626", f"{what}: {given!r} is no shape") from None
-    if any(size < 0 for size in shape):
-        raise problem(HloValueError, "HLO0626", f"{what}: a size is negative in {given!r}")
-    return shape
+from mlirhlo.numpy.manipulation import astype, broadcast_to, reshape, stack
+from mlirhlo.numpy.operands import as_array, default_of, is_scalar, scalar_data, shape_of
 
 
 def asarray(
@@ -52,9 +42,6 @@ def asarray(
         if wanted is not None and wanted != obj.dtype:
             if copy is False:
                 raise _needs_copy()
-            from mlirhlo.numpy.elementwise import real
-            from mlirhlo.numpy.manipulation import astype
-
             if dt.kind_of(obj.dtype) == "c" and dt.kind_of(wanted) in "iuf":
                 # As numpy, also for its own arrays; `astype` is what the standard has raise.
                 message = f"asarray: {obj.dtype} to {wanted} discards the imaginary part"
@@ -103,8 +90,6 @@ def _has_traced(parts: Sequence[Any]) -> bool:
 
 
 def _stacked(parts: Sequence[Any], dtype: DType | None) -> Array:
-    from mlirhlo.numpy.manipulation import astype, stack
-
     arrays = [asarray(part) if not isinstance(part, Array) else part for part in parts]
     found = stack(arrays, axis=0)
     return found if dtype is None else astype(found, dtype)
@@ -203,13 +188,9 @@ def linspace(
     if wanted is not None and dt.kind_of(wanted) == "c":
         common = dt.complex128
     work = dt.float64 if dt.kind_of(common) == "f" else dt.complex128
-    from mlirhlo.numpy.manipulation import astype
-
     a, b = (astype(end, work) for end in ends)
     found = _linspace(a, b, count=count, endpoint=endpoint)
     if wanted is not None and dt.kind_of(wanted) in "iu":
-        from mlirhlo.numpy.elementwise import floor
-
         found = floor(found)
     return astype(found, wanted or common)
 
@@ -225,8 +206,6 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     sizes = shape_of(shape, "full")
     value = as_array(fill_value, "full", None if dtype is None else dt.as_dtype(dtype))
     if dtype is not None:
-        from mlirhlo.numpy.manipulation import astype
-
         value = astype(value, dt.as_dtype(dtype))
     return _full(value, shape=sizes)
 
@@ -324,8 +303,6 @@ def triu(x: Any, /, *, k: int = 0) -> Array:
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinate arrays of a grid; `xy` has the first two dimensions exchanged, `ij` has not."""
-    from mlirhlo.numpy.manipulation import broadcast_to, reshape
-
     if indexing not in ("xy", "ij"):
         raise problem(
             HloValueError, "HLO0626", f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}"

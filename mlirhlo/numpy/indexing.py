@@ -468,3 +468,35 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
     shape = broadcast_shapes("take_along_axis", *others)
     places = _within(places, array.shape[dim], dim, "take_along_axis")
     return _take_along_axis(array, places, axis=dim, shape=shape)
+
+
+@kernel
+def _repeat(x: Array, *, count: int, axis: int) -> Array:
+    shape = (*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
+    wide = ops.broadcast(x, shape, tuple(d for d in range(len(shape)) if d != axis + 1))
+    size = x.shape[axis] * count
+    return ops.reshape(wide, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+
+
+def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
+    """Each element repeated along an axis, `repeats` times or `repeats[i]` times.
+
+    Raises HLO0621 for repeats that are traced: the shape of the result hangs on them.
+    """
+    array = as_array(x, "repeat")
+    if axis is None:
+        array, axis = reshape(array, (-1,)), 0
+    place = axis_of(axis, array.ndim, "repeat")
+    if isinstance(repeats, Array) and repeats.data is None:
+        raise data_dependent("repeat", "give the repeats as Python integers or as a concrete array")
+    counts: Any = np.asarray(repeats)
+    if counts.ndim == 0 or counts.shape == (1,):
+        return _repeat(array, count=int(counts.reshape(())), axis=place)
+    if counts.shape != (array.shape[place],):
+        raise problem(
+            HloValueError,
+            "HLO0626",
+            f"repeat: {counts.size} repeats for {array.shape[place]} elements along axis {place}",
+        )
+    indices = np.repeat(np.arange(array.shape[place]), counts)
+    return take(array, Array.concrete(indices), axis=place)

@@ -14,7 +14,6 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,7 +47,8 @@ from mlirhlo.numpy.tracing.tree import LEAF, Structure, flatten, paths, unflatte
 
 with LATE:
     from mlirhlo import formats
-    from mlirhlo.formats import hlo_text
+    from mlirhlo.formats import hlo_text, stablehlo
+    from mlirhlo.rewrites import hlo_to_stablehlo
     from mlirhlo.runtime import programs
 
 
@@ -83,7 +83,11 @@ class Lowered:
     def compiler_ir(self, dialect: str = "hlo") -> XlaComputation | ModuleOp:
         """The module: a `mlirhlo.Module` with the methods of JAX's `XlaComputation` for `hlo`, xDSL's module
         for `stablehlo`."""
-        return _stablehlo(self.op) if dialect == "stablehlo" else _computation(self.op)
+        return (
+            hlo_to_stablehlo.convert_to_stablehlo(self.op)
+            if dialect == "stablehlo"
+            else _computation(self.op)
+        )
 
     def compile(
         self,
@@ -368,17 +372,9 @@ def _computation(op: ModuleOp) -> XlaComputation:
     return XlaComputation(op)
 
 
-def _stablehlo(op: ModuleOp) -> ModuleOp:
-    converted: ModuleOp = import_module("mlirhlo.rewrites.hlo_to_stablehlo").convert_to_stablehlo(
-        op
-    )
-    return converted
-
-
 def _text(op: ModuleOp, format: str) -> str:
     if format == "stablehlo":
-        text: str = import_module("mlirhlo.formats.stablehlo").print_module(_stablehlo(op))
-        return text
+        return stablehlo.print_module(hlo_to_stablehlo.convert_to_stablehlo(op))
 
     options = hlo_text.PrintOptions(large_constants=True)
     return formats.to_bytes(op, format, options=options).decode("utf-8", "surrogateescape")

@@ -15,7 +15,7 @@ import math
 from typing import Any, NamedTuple
 
 from mlirhlo.numpy import dtypes as dt
-from mlirhlo.numpy import ops
+from mlirhlo.numpy import ops, statistical
 from mlirhlo.numpy.array import Array, axes_of, axis_of
 from mlirhlo.numpy.creation import band
 from mlirhlo.numpy.eager import kernel
@@ -34,6 +34,7 @@ from mlirhlo.numpy.linalg_solve import (
     solve,
 )
 from mlirhlo.numpy.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from mlirhlo.numpy.manipulation import astype, broadcast_arrays, roll
 from mlirhlo.numpy.operands import as_array, checked, common_dtype
 
 __all__ = [
@@ -187,8 +188,6 @@ def _tolerance(array: Array, rtol: Any, what: str) -> Array:
     if rtol is None:
         rtol = max(array.shape[-2:]) * dt.finfo(real).eps
     found = as_array(rtol, what, real)
-    from mlirhlo.numpy.manipulation import astype
-
     return astype(found, real)
 
 
@@ -269,8 +268,6 @@ def _vector_norm(x: Array, *, axes: Shape, keepdims: bool, order: float) -> Arra
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """(sum |x|^ord)^(1/ord), over axes; the extremes for infinite orders, a count for 0."""
-    from mlirhlo.numpy.manipulation import astype
-
     array = as_array(x, "vector_norm")
     array = astype(array, checked("vector_norm", "float", array.dtype))
     axes = axes_of(axis, array.ndim, "vector_norm")
@@ -339,8 +336,6 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """Sums of diagonals."""
-    from mlirhlo.numpy import statistical
-
     return statistical.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
@@ -356,8 +351,6 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Cross products of vectors of three elements along an axis."""
-    from mlirhlo.numpy.manipulation import broadcast_arrays, roll
-
     a, b = as_array(x1, "cross"), as_array(x2, "cross")
     common_dtype("cross", "numeric", (a, b))
     rank = max(a.ndim, b.ndim)

@@ -20,6 +20,7 @@ from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import kernel
 from mlirhlo.numpy.elementwise import is_complex, magnitude
 from mlirhlo.numpy.errors import HloValueError, problem
+from mlirhlo.numpy.manipulation import astype, expand_dims, squeeze
 from mlirhlo.numpy.operands import as_array, broadcast_shapes, checked, common_dtype
 
 Shape = tuple[int, ...]
@@ -34,8 +35,6 @@ class SlogdetResult(NamedTuple):
 
 def matrices(x: Any, what: str, *, square: bool = False) -> Array:
     """Stacks of matrices of floats. Raises HLO0625 and HLO0626."""
-    from mlirhlo.numpy.manipulation import astype
-
     array = as_array(x, what)
     if array.ndim < 2:
         raise problem(HloValueError, "HLO0626", f"{what}: takes matrices, not {array.describe()}")
@@ -190,8 +189,6 @@ def _solve(a: Array, b: Array, *, batch: Shape, dtype: DType) -> Array:
 
 def solve(x1: Any, x2: Any, /) -> Array:
     """x with x1 x = x2; x2 of rank 1 is one right-hand side, else a stack of matrices of them."""
-    from mlirhlo.numpy.manipulation import expand_dims, squeeze
-
     a = matrices(x1, "solve", square=True)
     b = as_array(x2, "solve")
     dtype = checked("solve", "float", common_dtype("solve", "float", (a, b)))

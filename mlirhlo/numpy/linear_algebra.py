@@ -18,7 +18,7 @@ from mlirhlo.numpy.array import Array, axis_of
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import kernel
 from mlirhlo.numpy.errors import HloValueError, problem
-from mlirhlo.numpy.manipulation import moveaxis
+from mlirhlo.numpy.manipulation import expand_dims, moveaxis, squeeze
 from mlirhlo.numpy.operands import as_array, broadcast_shapes, common_dtype
 
 
@@ -39,8 +39,6 @@ def matmul(x1: Any, x2: Any, /) -> Array:
     dtype = common_dtype("matmul", "numeric", (a, b))
     if a.ndim == 0 or b.ndim == 0:
         raise problem(HloValueError, "HLO0626", "matmul: takes no scalars", help="use x1 * x2")
-    from mlirhlo.numpy.manipulation import expand_dims, squeeze
-
     is_row, is_column = a.ndim == 1, b.ndim == 1
     left, right = a, b
     a = expand_dims(a, axis=0) if is_row else a

@@ -19,11 +19,10 @@ from mlirhlo.diagnostics import HloError
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy import ops
 from mlirhlo.numpy.array import Array, axes_of, axis_of, check_device
-from mlirhlo.numpy.creation import shape_of
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import kernel
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
-from mlirhlo.numpy.operands import as_array, broadcast_shapes, common_dtype
+from mlirhlo.numpy.operands import as_array, broadcast_shapes, common_dtype, shape_of
 
 
 @kernel
@@ -257,40 +256,6 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
         (axis_of(one, array.ndim, "roll"), int(by)) for one, by in zip(axes, shifts, strict=True)
     )
     return _roll(array, shifts=pairs)
-
-
-@kernel
-def _repeat(x: Array, *, count: int, axis: int) -> Array:
-    shape = (*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
-    wide = ops.broadcast(x, shape, tuple(d for d in range(len(shape)) if d != axis + 1))
-    size = x.shape[axis] * count
-    return ops.reshape(wide, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
-
-
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
-    """Each element repeated along an axis, `repeats` times or `repeats[i]` times.
-
-    Raises HLO0621 for repeats that are traced: the shape of the result hangs on them.
-    """
-    array = as_array(x, "repeat")
-    if axis is None:
-        array, axis = reshape(array, (-1,)), 0
-    place = axis_of(axis, array.ndim, "repeat")
-    if isinstance(repeats, Array) and repeats.data is None:
-        raise data_dependent("repeat", "give the repeats as Python integers or as a concrete array")
-    counts: Any = np.asarray(repeats)
-    if counts.ndim == 0 or counts.shape == (1,):
-        return _repeat(array, count=int(counts.reshape(())), axis=place)
-    if counts.shape != (array.shape[place],):
-        raise problem(
-            HloValueError,
-            "HLO0626",
-            f"repeat: {counts.size} repeats for {array.shape[place]} elements along axis {place}",
-        )
-    from mlirhlo.numpy.indexing import take
-
-    indices = np.repeat(np.arange(array.shape[place]), counts)
-    return take(array, Array.concrete(indices), axis=place)
 
 
 def data_dependent(what: str, help: str) -> HloError:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -179,3 +180,15 @@ def with_weak(result: Array, weak: type | None) -> Array:
     if dt.kind_of(result.dtype) not in kind:
         return result
     return Array.traced(result.trace, result.value, result.dtype, result.shape, weak)
+
+
+def shape_of(given: Any, what: str) -> tuple[int, ...]:
+    """A shape from an integer or integers. Raises HLO0620 and HLO0626."""
+    parts: Sequence[Any] = given if isinstance(given, (tuple, list)) else (given,)
+    try:
+        shape = tuple(int(part.__index__()) for part in parts)
+    except AttributeError:
+        raise problem(HloTypeError, "HLO0626", f"{what}: {given!r} is no shape") from None
+    if any(size < 0 for size in shape):
+        raise problem(HloValueError, "HLO0626", f"{what}: a size is negative in {given!r}")
+    return shape

@@ -7,11 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from mlirhlo.numpy import elementwise, elementwise_binary, linear_algebra
 from mlirhlo.numpy.array import Array
+from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
+from mlirhlo.numpy.indexing import get_item, set_item
 from mlirhlo.numpy.operands import is_operand
+from mlirhlo.numpy.tracing.trace import current
 
 _BINARY: dict[str, Callable[..., Array]] = {
     "add": elementwise_binary.add,
@@ -88,8 +92,61 @@ def _plain(name: str, function: Callable[..., Array]) -> Callable[..., Any]:
     return operator
 
 
-def install() -> None:
-    """Sets the operators of `Array`."""
+def _set_item(self: Array, key: Any, value: Any, /) -> None:
+    if current() is not self.trace:
+        raise problem(
+            HloTypeError,
+            "HLO0622",
+            f"{self.describe()} was made outside of the function that is traced now, which"
+            " cannot change it",
+            help="copy it first: x = mlirhlo.numpy.asarray(x, copy=True), and return the copy",
+        )
+    self.rebind(set_item(self, key, value))
+
+
+def _ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """numpy's own functions and operators with such an array among their operands: this package's
+    function of that name. Raises HLO0628 for those that have none."""
+    function = function_of(ufunc.__name__) if method == "__call__" and not options else None
+    if function is None:
+        call = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        raise problem(
+            HloTypeError,
+            "HLO0628",
+            f"numpy.{call} does not compile",
+            help="use the functions of mlirhlo.numpy, or numpy.asarray(x) outside of jit",
+        )
+    return function(*inputs)
+
+
+def _namespace_of(namespace: ModuleType) -> Callable[..., ModuleType]:
+    def method(self: Array, *, api_version: str | None = None) -> ModuleType:
+        if api_version not in (None, *namespace.SUPPORTED_VERSIONS):
+            raise problem(
+                HloValueError,
+                "HLO0626",
+                f"version {api_version!r} of the array API is not offered",
+                help=f"versions: {', '.join(namespace.SUPPORTED_VERSIONS)}",
+            )
+        return namespace
+
+    method.__name__ = "__array_namespace__"
+    return method
+
+
+def install(namespace: ModuleType) -> None:
+    """Sets the operators of `Array`, and the methods that are functions of the standard; `namespace` has those."""
+    methods: dict[str, object] = {
+        "__getitem__": get_item,
+        "__setitem__": _set_item,
+        "__array_ufunc__": _ufunc,
+        "__array_namespace__": _namespace_of(namespace),
+        "mT": property(
+            linear_algebra.matrix_transpose, doc="The transposes of a stack of matrices."
+        ),
+    }
+    for name, method in methods.items():
+        setattr(Array, name, method)
     for name, function in {**_BINARY, **_COMPARISONS}.items():
         setattr(Array, f"__{name}__", _forward(f"__{name}__", function))
     for name, function in _BINARY.items():

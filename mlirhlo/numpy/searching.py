@@ -17,10 +17,12 @@ import numpy as np
 from mlirhlo.numpy import dtypes as dt
 from mlirhlo.numpy import ops
 from mlirhlo.numpy.array import Array, axis_of
+from mlirhlo.numpy.creation import zeros
 from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import kernel
 from mlirhlo.numpy.elementwise import is_nan
 from mlirhlo.numpy.errors import HloTypeError, HloValueError, problem
+from mlirhlo.numpy.indexing import take
 from mlirhlo.numpy.manipulation import data_dependent, reshape
 from mlirhlo.numpy.operands import (
     as_array,
@@ -155,13 +157,9 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
             HloValueError, "HLO0626", f"searchsorted: side is 'left' or 'right', not {side!r}"
         )
     if sorter is not None:
-        from mlirhlo.numpy.indexing import take
-
         ordered = take(ordered, sorter, axis=0)
     dtype = common_dtype("searchsorted", "real", (ordered, values))
     if ordered.size == 0:
-        from mlirhlo.numpy.creation import zeros
-
         return zeros(values.shape, dtype=dt.int64)
     return _searchsorted(ordered, values, dtype=dtype, right=side == "right")
 

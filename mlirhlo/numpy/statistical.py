@@ -24,6 +24,7 @@ from mlirhlo.numpy.dtypes import DType
 from mlirhlo.numpy.eager import kernel
 from mlirhlo.numpy.elementwise import is_complex, magnitude
 from mlirhlo.numpy.errors import HloValueError, problem
+from mlirhlo.numpy.manipulation import concat
 from mlirhlo.numpy.operands import as_array, checked
 
 Axes = tuple[int, ...]
@@ -259,8 +260,6 @@ def diff(
     x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None
 ) -> Array:
     """The n-th differences along an axis."""
-    from mlirhlo.numpy.manipulation import concat
-
     array = as_array(x, "diff")
     place = axis_of(axis, array.ndim, "diff")
     if n < 0:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from mlirhlo.rewrites.rules import Rule
+    from mlirhlo.rewrites.rule import Rule
 
 MAX_GENERATION = 1000
 """Rewrites in a row of which each matches what the one before it wrote; more of them never end."""

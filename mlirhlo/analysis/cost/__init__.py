@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirhlo.analysis.cost import fusion as fusion
+from mlirhlo.analysis.cost import rules as rules
 from mlirhlo.analysis.cost.counts import BYTES, FLOPS, SECONDS, TRANSCENDENTALS, Counts
-from mlirhlo.analysis.cost.visitor import Options, Visitor, register_rules
+from mlirhlo.analysis.cost.visitor import Options, Visitor
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops.base import Instruction
 
@@ -56,13 +58,11 @@ class CostAnalysis:
 
 def counter(module: ModuleOp, options: Options | None = None) -> Callable[[Instruction], Counts]:
     """Costs of single instructions of a module, for who wants a few of them."""
-    register_rules()
     return Visitor(HloModule(module).by_name(), options or Options()).instruction
 
 
 def analyse(module: ModuleOp, options: Options | None = None) -> CostAnalysis:
     """Costs of a module: its entry computation, and all that it calls."""
-    register_rules()
     hlo = HloModule(module)
     visitor = Visitor(hlo.by_name(), options or Options())
     total = visitor.entry(hlo.entry)
@@ -71,7 +71,6 @@ def analyse(module: ModuleOp, options: Options | None = None) -> CostAnalysis:
 
 def analyse_each(module: ModuleOp, options: Options | None = None) -> Mapping[Instruction, Counts]:
     """Costs of the instructions that a module runs, as `analyse` has them, without the entry's sum."""
-    register_rules()
     hlo = HloModule(module)
     visitor = Visitor(hlo.by_name(), options or Options())
     visitor.prepare(hlo.entry)

@@ -10,6 +10,7 @@ from mlirhlo.diagnostics import error
 from mlirhlo.importing import LATE
 
 with LATE:
+    from mlirhlo.cli.opt import kernel_context, stage_parsing
     from mlirhlo.debug import options
     from mlirhlo.dialects import gpu as dialects_gpu
     from mlirhlo.dialects import hlo, nvgpu
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirhlo.cli.opt.stages import Stage
+    from mlirhlo.cli.opt.stage_parsing import Stage
     from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
     from mlirhlo.lowering.gpu.devices import GpuDevice
@@ -83,13 +84,11 @@ def continued(data: bytes, given: str, wanted: str, name: str, gpu: str, flags: 
     Raises `HloError` HLO0430 for text that does not parse, HLO0502 for a stage in front of the given one, and
     what the following stages raise.
     """
-    from mlirhlo.cli.opt.stage_files import parsed
-
     if STAGES.index(wanted) < STAGES.index(given):
         raise error("HLO0502", f"{name} is of stage '{given}': nothing makes '{wanted}' of it")
     text = data.decode()
     is_module = given in ("structured", "scheduled", "gpu", "nvvm")
-    value = parsed(text, name, context()) if is_module else text
+    value = stage_parsing.parsed(text, name, context()) if is_module else text
     return _continued(value, given, wanted, devices.device_of(gpu, flags))
 
 
@@ -120,10 +119,8 @@ def _continued(value: ModuleOp | str, given: str, wanted: str, device: GpuDevice
 
 def context() -> Context:
     """The dialects of the stages of GPUs."""
-    from mlirhlo.cli.opt import kernel_context, stage_files
-
     ctx = kernel_context.KernelContext()
-    for dialect in stage_files.dialects():
+    for dialect in stage_parsing.dialects():
         ctx.load_dialect(dialect)
     for dialect in (
         dialects_gpu.GPU,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from mlirhlo.cli import inputs
 from mlirhlo.cli.opt.gpu_stages import STAGES as GPU_STAGES
@@ -26,6 +26,7 @@ with LATE:
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirhlo.cli.opt.stage_parsing import Stage
     from mlirhlo.debug.options import Flags
     from mlirhlo.formats import Loaded
     from mlirhlo.lowering.observer import Observer
@@ -88,10 +89,6 @@ def remarks(trace: Trace, *, as_json: bool) -> bytes:
         text = "".join(f"{remark}\n" for remark in found)
     trace.remarks = []
     return text.encode()
-
-
-Stage: TypeAlias = "ModuleOp | str | bytes"
-"""A program at a stage: operations, text, or object code."""
 
 
 def lowered(loaded: Loaded, stage: str, observer: Observer | None, flags: Flags) -> Stage:

@@ -23,7 +23,7 @@ with LATE:
     from mlirhlo import formats
     from mlirhlo.cli.replay import literals as cli_literals
     from mlirhlo.cli.replay import progress
-    from mlirhlo.debug import checks, near, replay
+    from mlirhlo.debug import checks, isolate, near, replay
     from mlirhlo.debug import dump as debug_dump
     from mlirhlo.debug import partitioned as debug_partitioned
     from mlirhlo.dialects.hlo import module as hlo_module
@@ -103,9 +103,7 @@ class Replay:
             return self.tally
         module = loaded.module
         if options.isolate_instructions:
-            from mlirhlo.cli.replay.isolated import run_isolated
-
-            return run_isolated(self, module)
+            return _run_isolated(self, module)
         self.compiled.flags, self.compiled.debug = self.xla, options.check_memory
         self.compiled.gpu = options.gpu
         self.dump = self._dump(loaded)
@@ -387,3 +385,22 @@ class Replay:
         arrays.write_npz(
             self.options.output_npz, "out", replay.arrays_per_partition(inputs, results), shape
         )
+
+
+def _run_isolated(replay: Replay, module: ModuleOp) -> Tally:
+    """Runs each instruction on fake data as a module of its own; one that cannot run is reported
+    and counted like a wrong result."""
+    view = hlo_module.HloModule(module)
+    for op in isolate.candidates(view):
+        print(f"** Running %{op.instruction_name} ({op.opcode.name}) **", file=sys.stderr)
+        alone = isolate.isolate(view, op)
+        try:
+            given = replay.fake(alone, 1)
+            results = replay.execute(alone, given.inputs, replay.seed(1), replay.options.platform)
+            if replay.reference:
+                expected = replay.execute(alone, given.inputs, replay.seed(1), replay.reference)
+                replay.compare(joined(expected), joined(results), replay.reference)
+        except HloError as problem:
+            report(problem.diagnostics)
+            replay.tally.add([problem])
+    return replay.tally

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlirhlo.debug.dump import names
 from mlirhlo.debug.dump.names import PIPELINE_END, PIPELINE_START
+from mlirhlo.debug.dump.pass_run import PassRun
 from mlirhlo.debug.dump.writer import ModuleDump
 from mlirhlo.importing import LATE
 from mlirhlo.rewrites.cloning import clone_module
@@ -25,18 +26,6 @@ with LATE:
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
-
-
-@dataclass(slots=True)
-class PassRun:
-    """What one pass did, for the module's metadata."""
-
-    name: str
-    pipeline: str
-    start_us: int
-    end_us: int = 0
-    changed: bool = False
-    files: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)

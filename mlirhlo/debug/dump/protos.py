@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirhlo.debug.dump.assignment import Assignment
-    from mlirhlo.debug.dump.passes import PassRun
+    from mlirhlo.debug.dump.pass_run import PassRun
     from mlirhlo.lowering.plan.planner import Values
 
 

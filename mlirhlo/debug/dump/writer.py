@@ -31,7 +31,7 @@ from mlirhlo.importing import LATE
 
 with LATE:
     from mlirhlo.debug import graph
-    from mlirhlo.debug.dump import live_range, reports
+    from mlirhlo.debug.dump import live_range, protos, reports
     from mlirhlo.debug.dump import state as dump_state
     from mlirhlo.formats import hlo_text
 
@@ -234,8 +234,6 @@ class ModuleDump:
     def _protos(
         self, module: ModuleOp, stem: str, assignment: Assignment | None
     ) -> Iterator[str | None]:
-        from mlirhlo.debug.dump import protos
-
         compressed = self.options.xla_dump_compress_protos
         ending = ".gz" if compressed else ""
 

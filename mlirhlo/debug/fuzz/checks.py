@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlirhlo.debug.fuzz import mutants, passes, platforms, texts
-from mlirhlo.debug.trials.conditions import fake_arguments, load_module
+from mlirhlo.debug.trials.modules import fake_arguments, load_module
 from mlirhlo.diagnostics import HloError, error
 from mlirhlo.dialects.hlo.literal import Literal
 from mlirhlo.dialects.hlo.module import HloModule

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mlirhlo.debug.graph import node_of
 from mlirhlo.debug.graph.costs import analyse_with_libraries
 from mlirhlo.debug.graph.filters import Filter, Show
-from mlirhlo.debug.graph.model import Computation, Graph, Node, byte_size
+from mlirhlo.debug.graph.model import Computation, Graph, Node, byte_size, node_of
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text.options import PrintOptions
 from mlirhlo.formats.hlo_text.printer import (

@@ -6,8 +6,9 @@ positions in stored order, so that the output of every printer depends on the mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, cast
 
@@ -245,3 +246,32 @@ def byte_size(shape: Shape) -> int:
         if isinstance(array, ArrayShape):
             total += max(array.byte_size, 0)
     return total
+
+
+def node_of(graph: Graph, name: str) -> Node:
+    """The instruction called `name`, with or without `%`, in any case. Raises `HloError` HLO0541."""
+    key = name.removeprefix("%")
+    found = graph.node_by_name.get(key)
+    if found is None:
+        lowered = key.lower()
+        found = next((node for node in graph.nodes if node.name.lower() == lowered), None)
+    if found is None:
+        raise _unknown("instruction", key, graph.node_by_name)
+    return found
+
+
+def computation_of(graph: Graph, name: str | None) -> Computation:
+    """The computation called `name`; the entry for None. Raises `HloError` HLO0541."""
+    if name is None:
+        return graph.entry
+    found = graph.computation_by_name.get(name.removeprefix("%"))
+    if found is None:
+        raise _unknown("computation", name, graph.computation_by_name)
+    return found
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> Exception:
+    names = list(known)
+    near = get_close_matches(name, names, n=1) if len(names) < 20_000 else []
+    hint = f"did you mean '{near[0]}'?" if near else None
+    return error("HLO0541", f"the module has no {what} called '{name}'", help=hint)

@@ -18,15 +18,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlirhlo.debug.graph import computation_of, node_of
 from mlirhlo.debug.graph.memory import write_memory
-from mlirhlo.debug.graph.model import Graph
+from mlirhlo.debug.graph.model import Graph, computation_of, node_of
 from mlirhlo.debug.graph.stages import write_stages
 from mlirhlo.debug.links import link_to
 from mlirhlo.diagnostics import error
 
 if TYPE_CHECKING:
-    from mlirhlo.debug.graph import GraphOptions
+    from mlirhlo.debug.graph.options import GraphOptions
 
 _VIEWER = Path(__file__).parent / "viewer"
 _SCRIPTS = (

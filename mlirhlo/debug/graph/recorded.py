@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from mlirhlo.debug.graph import Stage
+from mlirhlo.debug.graph.options import Stage
 from mlirhlo.diagnostics import Diagnostic, HloError, Severity
 from mlirhlo.formats import load
 from mlirhlo.rewrites.cloning import clone_module

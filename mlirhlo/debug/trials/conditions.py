@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from mlirhlo.debug.trials import rounding
+from mlirhlo.debug.trials.modules import fake_arguments as fake_arguments
+from mlirhlo.debug.trials.modules import load_module as load_module
+from mlirhlo.debug.trials.modules import verify as verify
 from mlirhlo.debug.trials.sides import Side
 from mlirhlo.diagnostics import HloError, error
-from mlirhlo.formats import load
 from mlirhlo.importing import LATE
 
 with LATE:
-    from mlirhlo.analysis import verifier
-    from mlirhlo.interp import fake_data
-    from mlirhlo.rewrites import registry, stablehlo_to_hlo
+    from mlirhlo.debug.fuzz import checks
+    from mlirhlo.rewrites import registry
 
 
 if TYPE_CHECKING:
@@ -112,9 +113,7 @@ def judge(text: str, condition: Condition, name: str = "module.hlo") -> Verdict:
     if condition.kind == "command":
         return _commanded(text, condition.command, name)
     if condition.kind == "finding":
-        from mlirhlo.debug.fuzz.checks import check
-
-        found = check(text, condition.command)
+        found = checks.check(text, condition.command)
         if found is None:
             return Verdict(False)
         return Verdict(True, f"{found.culprit}: {found.cause}", found.detail)
@@ -151,25 +150,6 @@ def load_passes(paths: Sequence[str]) -> None:
         if path not in _LOADED:
             registry.load_pass_file(path)
             _LOADED.add(path)
-
-
-def load_module(text: str, name: str) -> ModuleOp:
-    """The module of a text; StableHLO programs as HLO. Raises `HloError`."""
-    module = load(text.encode("utf-8", "surrogateescape"), name=name).module
-    if any(op.name == "func.func" for op in module.ops):
-        return stablehlo_to_hlo.convert_to_hlo(module, with_device_counts=True)
-    return module
-
-
-def verify(module: ModuleOp, name: str) -> None:
-    """Raises `HloError` with what the verifier says."""
-    if problems := verifier.verify_module(module, file=name):
-        raise HloError(*problems)
-
-
-def fake_arguments(module: ModuleOp, seed: int, *, large: bool = False) -> list[Any]:
-    """Made-up arguments of the entry."""
-    return fake_data.make_fake_arguments(module, seed, large)
 
 
 # ---------------------------------------------------------------- kinds

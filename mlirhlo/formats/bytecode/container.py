@@ -279,3 +279,37 @@ def _properties(cursor: Cursor | None) -> tuple[tuple[int, int], ...]:
     if not cursor.done():
         raise cursor.problem("bytes are left over behind the properties")
     return tuple(places)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The properties of one kind of operation."""
+
+    fields: tuple[tuple[str, bool], ...]
+    """Name, and whether it must be there; sorted by name."""
+    segments: tuple[tuple[str, int], ...] = ()
+    """Name and number of the segment sizes."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names."""
+        return frozenset(name for name, _ in (*self.fields, *self.segments))
+
+    def order(self, version: int) -> tuple[tuple[str, bool], ...]:
+        """What is stored as attributes: before version 6 segment sizes too, among the others."""
+        if version >= Since.PACKED_SEGMENTS:
+            return self.fields
+        return tuple(sorted((*self.fields, *((name, True) for name, _ in self.segments))))
+
+    @classmethod
+    def parse(cls, text: str) -> Layout:
+        """Reads `name optional? operandSegments=3`."""
+        fields: list[tuple[str, bool]] = []
+        segments: list[tuple[str, int]] = []
+        for word in text.split():
+            name, equals, count = word.partition("=")
+            if equals:
+                segments.append((f"{name.removesuffix('s')}Sizes", int(count)))
+            else:
+                fields.append((word.removesuffix("?"), not word.endswith("?")))
+        return cls(tuple(sorted(fields)), tuple(segments))

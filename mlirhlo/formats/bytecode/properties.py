@@ -8,7 +8,6 @@ dictionary.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
@@ -17,11 +16,12 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrSizedOperandSegments, AttrSizedResultSegments, IRDLOperation
 
 from mlirhlo.dialects.stablehlo.rows import OpRow
-from mlirhlo.formats.bytecode.container import Since
+from mlirhlo.formats.bytecode.container import Layout, Since
 from mlirhlo.importing import LATE
 
 with LATE:
     from mlirhlo.formats.bytecode import property_history, property_table
+    from mlirhlo.formats.vhlo import table as vhlo_table
 
 
 if TYPE_CHECKING:
@@ -33,41 +33,6 @@ OPERAND_SEGMENTS = "operandSegmentSizes"
 RESULT_SEGMENTS = "resultSegmentSizes"
 _SEGMENTS = (OPERAND_SEGMENTS, RESULT_SEGMENTS)
 
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The properties of one kind of operation."""
-
-    fields: tuple[tuple[str, bool], ...]
-    """Name, and whether it must be there; sorted by name."""
-    segments: tuple[tuple[str, int], ...] = ()
-    """Name and number of the segment sizes."""
-
-    @property
-    def names(self) -> frozenset[str]:
-        """All names."""
-        return frozenset(name for name, _ in (*self.fields, *self.segments))
-
-    def order(self, version: int) -> tuple[tuple[str, bool], ...]:
-        """What is stored as attributes: before version 6 segment sizes too, among the others."""
-        if version >= Since.PACKED_SEGMENTS:
-            return self.fields
-        return tuple(sorted((*self.fields, *((name, True) for name, _ in self.segments))))
-
-    @classmethod
-    def parse(cls, text: str) -> Layout:
-        """Reads `name optional? operandSegments=3`."""
-        fields: list[tuple[str, bool]] = []
-        segments: list[tuple[str, int]] = []
-        for word in text.split():
-            name, equals, count = word.partition("=")
-            if equals:
-                segments.append((f"{name.removesuffix('s')}Sizes", int(count)))
-            else:
-                fields.append((word.removesuffix("?"), not word.endswith("?")))
-        return cls(tuple(sorted(fields)), tuple(segments))
-
-
 HIDDEN = ("llvm.", "nvvm.")
 """Dialects with properties that are no attributes; their encoding is not told by any list of names."""
 
@@ -76,9 +41,7 @@ HIDDEN = ("llvm.", "nvvm.")
 def layout(name: str) -> Layout | None:
     """The properties of an operation by name, as MLIR defines it."""
     if name.startswith("vhlo."):
-        from mlirhlo.formats.vhlo.table import property_layout
-
-        return property_layout(name)
+        return vhlo_table.property_layout(name)
     text = property_table.PROPERTIES.get(name)
     return None if text is None else Layout.parse(text)
 

@@ -13,7 +13,7 @@ from xdsl.traits import IsolatedFromAbove
 from mlirhlo.diagnostics import error
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, is_nested_too_deep
 from mlirhlo.formats.bytecode import properties
-from mlirhlo.formats.bytecode.container import CURRENT_VERSION, MAGIC, Section, Since
+from mlirhlo.formats.bytecode.container import CURRENT_VERSION, MAGIC, Layout, Section, Since
 from mlirhlo.formats.bytecode.cursor import Emitter
 from mlirhlo.formats.bytecode.dialects import default_codecs
 from mlirhlo.formats.bytecode.ir_reader import (
@@ -278,7 +278,7 @@ class Writer:
     # ------------------------------------------------------------ attributes
 
     def _split(
-        self, op: Operation, form: OpForm, known: properties.Layout | None
+        self, op: Operation, form: OpForm, known: Layout | None
     ) -> tuple[Mapping[str, Attribute], bytes | None]:
         """The attribute dictionary, and the encoded properties where they stand apart."""
         own = form.properties
@@ -302,9 +302,7 @@ class Writer:
             return attributes, None
         return attributes, self._native(form, own, known)
 
-    def _native(
-        self, form: OpForm, own: Mapping[str, Attribute], known: properties.Layout
-    ) -> bytes:
+    def _native(self, form: OpForm, own: Mapping[str, Attribute], known: Layout) -> bytes:
         sink = TableSink(self._tables, form.mode)
         sizes_of = dict(known.segments)
         for name, needed in known.order(self._version):

@@ -18,9 +18,8 @@ from mlirhlo.dialects.hlo.ops.tokens import AsyncStartOp, AsyncUpdateOp
 from mlirhlo.dialects.hlo.shapes import Shape, TupleShape
 from mlirhlo.dialects.hlo.table import OPCODES
 from mlirhlo.dialects.hlo.types import shape_of, type_of
-from mlirhlo.formats.hlo_text.reader_attributes import OpcodeInfo
 from mlirhlo.formats.hlo_text.reader_problems import ASYNC, Misfit
-from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
+from mlirhlo.formats.hlo_text.reader_state import ModuleState, OpcodeInfo, Scope
 
 MAIN_THREAD = "main"
 

@@ -15,13 +15,12 @@ from mlirhlo.formats.hlo_text import reader_problems as codes
 from mlirhlo.formats.hlo_text.lexer import Lexer, Token
 from mlirhlo.formats.hlo_text.reader_attributes import (
     CONTROL,
-    OpcodeInfo,
     keeps_for_check,
     settle,
 )
 from mlirhlo.formats.hlo_text.reader_pieces import ATTRIBUTE
 from mlirhlo.formats.hlo_text.reader_problems import ReadProblem, coded
-from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
+from mlirhlo.formats.hlo_text.reader_state import ModuleState, OpcodeInfo, Scope
 from mlirhlo.formats.hlo_text.reader_tokens import expects
 from mlirhlo.formats.hlo_text.suggestions import did_you_mean
 

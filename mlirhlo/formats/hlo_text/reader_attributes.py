@@ -7,13 +7,13 @@ are dumped without the tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from mlirhlo.dialects.hlo.attributes import kinds
 from mlirhlo.dialects.hlo.attributes.annotations import (
@@ -25,41 +25,17 @@ from mlirhlo.dialects.hlo.attributes.annotations import (
 from mlirhlo.dialects.hlo.attributes.base import str_of
 from mlirhlo.dialects.hlo.attributes.dimensions import WindowAttr
 from mlirhlo.dialects.hlo.ops import OP_CLASSES
-from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.syntax import Cursor
-from mlirhlo.dialects.hlo.table import OPCODES, Arity, AttrSpec, Opcode
-
-if TYPE_CHECKING:
-    from mlirhlo.formats.hlo_text.reader_state import ModuleState
+from mlirhlo.dialects.hlo.table import OPCODES, Arity, AttrSpec
+from mlirhlo.formats.hlo_text.reader_checks import CHECKS, OPTIONAL_AFTER_ALL
+from mlirhlo.formats.hlo_text.reader_state import OpcodeInfo
 
 CONTROL = "control-predecessors"
-
-Check = Callable[["ModuleState", Sequence[SSAValue], Attribute | None, dict[str, Attribute]], None]
-"""Completes the properties of an instruction from its operands and result type (None while it is
-to be inferred); raises `Misfit`."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpcodeInfo:
-    """One opcode as the reader needs it."""
-
-    row: Opcode
-    cls: type[Instruction]
-    specs: Mapping[str, AttrSpec]
-    """Attributes it takes, by key."""
-    required: tuple[str, ...]
-    """Keys that must be given."""
-    arity: int
-    """Number of operands, or -1 when the check decides."""
-    check: Check | None
-    """What is particular to the opcode."""
 
 
 @lru_cache(maxsize=4096)
 def opcode_info(opcode: str) -> OpcodeInfo | None:
     """The reader's view of an opcode; None for an unknown one."""
-    from mlirhlo.formats.hlo_text.reader_checks import CHECKS, OPTIONAL_AFTER_ALL
-
     row = OPCODES.get(opcode)
     if row is None:
         return None

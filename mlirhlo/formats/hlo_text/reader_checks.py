@@ -29,7 +29,6 @@ from mlirhlo.dialects.hlo.shapes import ArrayShape, TupleShape, compatible, leav
 from mlirhlo.dialects.hlo.table import Arity
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.hlo_text.reader_async import check_async_start, check_async_user
-from mlirhlo.formats.hlo_text.reader_attributes import Check
 from mlirhlo.formats.hlo_text.reader_problems import (
     INSTRUCTION,
     MISSING_ATTRIBUTE,
@@ -37,7 +36,7 @@ from mlirhlo.formats.hlo_text.reader_problems import (
     UNKNOWN_ATTRIBUTE,
     Misfit,
 )
-from mlirhlo.formats.hlo_text.reader_state import ModuleState
+from mlirhlo.formats.hlo_text.reader_state import Check, ModuleState
 
 Values = Sequence[SSAValue]
 Properties = dict[str, Attribute]

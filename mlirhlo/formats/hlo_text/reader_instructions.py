@@ -32,13 +32,12 @@ from mlirhlo.formats.hlo_text.reader_async import (
 )
 from mlirhlo.formats.hlo_text.reader_attribute_lists import Attributes, AttributesReader, ReadBody
 from mlirhlo.formats.hlo_text.reader_attributes import (
-    OpcodeInfo,
     opcode_info,
 )
 from mlirhlo.formats.hlo_text.reader_checks import check_replication
 from mlirhlo.formats.hlo_text.reader_problems import Misfit, ReadProblem, coded
 from mlirhlo.formats.hlo_text.reader_shapes import result_type
-from mlirhlo.formats.hlo_text.reader_state import ModuleState, Scope
+from mlirhlo.formats.hlo_text.reader_state import ModuleState, OpcodeInfo, Scope
 from mlirhlo.formats.hlo_text.reader_tokens import expects, read_coded_shape
 from mlirhlo.formats.hlo_text.suggestions import did_you_mean
 from mlirhlo.importing import LATE

@@ -25,12 +25,11 @@ from mlirhlo.dialects.hlo.table import COMMON, AttrSpec, DeclaredShape
 from mlirhlo.dialects.hlo.types import shape_of, type_of
 from mlirhlo.formats.hlo_text.reader_attributes import (
     CONTROL,
-    OpcodeInfo,
     keeps_for_check,
     opcode_info,
     settle,
 )
-from mlirhlo.formats.hlo_text.reader_state import ModuleState
+from mlirhlo.formats.hlo_text.reader_state import ModuleState, OpcodeInfo
 
 _STRING = r'"(?>[^"\\\r\n]+|\\.)*+"'
 _COMMENT = r"/\*[^*/\r\n]*+\*/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TupleType
@@ -15,6 +16,7 @@ from mlirhlo.dialects.hlo.build import close
 from mlirhlo.dialects.hlo.names import NameUniquer, legal_name
 from mlirhlo.dialects.hlo.ops import ComputationOp, Instruction
 from mlirhlo.dialects.hlo.shapes import Shape, compatible, leaves
+from mlirhlo.dialects.hlo.table import AttrSpec, Opcode
 from mlirhlo.dialects.hlo.types import shape_of
 from mlirhlo.formats.hlo_text.reader_problems import (
     NAME_TAKEN,
@@ -196,3 +198,24 @@ def _last_value(scope: Scope) -> SSAValue:
     if last is None:
         raise ReadProblem(SYNTAX, scope.offset, f"computation {scope.name} is empty")
     return last.results[0]
+
+
+Check = Callable[[ModuleState, Sequence[SSAValue], Attribute | None, dict[str, Attribute]], None]
+"""Completes the properties of an instruction from its operands and result type (None while it is
+to be inferred); raises `Misfit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpcodeInfo:
+    """One opcode as the reader needs it."""
+
+    row: Opcode
+    cls: type[Instruction]
+    specs: Mapping[str, AttrSpec]
+    """Attributes it takes, by key."""
+    required: tuple[str, ...]
+    """Keys that must be given."""
+    arity: int
+    """Number of operands, or -1 when the check decides."""
+    check: Check | None
+    """What is particular to the opcode."""

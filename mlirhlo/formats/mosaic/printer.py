@@ -42,7 +42,7 @@ from mlirhlo.formats.mosaic.templates import (
     shown_in,
 )
 from mlirhlo.formats.stablehlo.alias_order import AliasFinder
-from mlirhlo.formats.stablehlo.aliases import Aliases, Visitor, find_aliases
+from mlirhlo.formats.stablehlo.aliases import Aliases, Visitor
 from mlirhlo.formats.stablehlo.attribute_text import AttributeTexts
 from mlirhlo.formats.stablehlo.names import Names
 from mlirhlo.formats.stablehlo.printer import OpPrinter, Printer
@@ -124,7 +124,6 @@ class KernelPrinter(Printer):
 
     def generic(self, op: Operation, indent: str) -> None:
         """Prints the generic form."""
-        out = self.out
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         if self._prefix and name != "builtin.module":
             name = self._prefix + name
@@ -135,23 +134,7 @@ class KernelPrinter(Printer):
             if self._prefix and isinstance(op, ModuleOp):
                 key, version = stable_version(op)
                 attributes[key] = version
-        out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')
-        if op.successors:
-            out.append(f"[{', '.join(self.names.blocks[b] for b in op.successors)}]")
-        if properties:
-            out.append(f" <{self.attributes.dictionary(properties)}>")
-        if op.regions:
-            out.append(" (")
-            for number, region in enumerate(op.regions):
-                if number:
-                    out.append(", ")
-                self.dialects.append("")
-                self.region(region, indent)
-                self.dialects.pop()
-            out.append(")")
-        if attributes:
-            out.append(f" {self.attributes.dictionary(attributes)}")
-        out.append(f" : {self.functional_type(op)}")
+        self.generic_form(op, name, properties, attributes, indent)
 
     # ------------------------------------------------------------ pieces for pretty forms
 
@@ -339,7 +322,7 @@ def print_kernel(
         names = numbered(module)
     else:
         names = KernelNamer(is_generic=generic, keep_names=keep_names).name(module)
-    aliases = find_aliases(_KernelAliasFinder(module, debug_info=debug_info, generic=generic))
+    aliases = _KernelAliasFinder(module, debug_info=debug_info, generic=generic).aliases()
     loops = _alias_loops(module, aliases)
     if prefix is None:
         stable = GPU_PREFIX if is_for_gpus(module) else PREFIX
@@ -348,5 +331,5 @@ def print_kernel(
         form, with_locations=debug_info, names=names, aliases=aliases, prefix=prefix
     )
     printer.op(module, "")
-    before, after = aliases.definitions(printer.attributes)
+    before, after = aliases.definitions(printer.attributes.spelled)
     return f"{loops}{before}{''.join(printer.out)}\n{after}"

@@ -24,6 +24,7 @@ from mlirhlo.dialects.hlo.order import post_order
 from mlirhlo.formats.hlo_text.printer_order import fused_computations
 from mlirhlo.formats.proto.config_pb2 import HloModuleConfigProto
 from mlirhlo.formats.proto.context import Context
+from mlirhlo.formats.proto.encode import encode_module
 from mlirhlo.formats.proto.header import (
     computation_chunks,
     module_head,
@@ -101,7 +102,7 @@ class _ModuleDecoder:
         marked = next(c for c in self.computations if c.computation_name == entry)
         marked.properties["is_entry"] = UnitAttr()
         try:
-            read_header(module, proto, self.context)
+            read_header(module, proto, self.context, decode_module)
             if config is not None:
                 read_config(module, config)
         except DecodeProblem as problem:
@@ -126,7 +127,7 @@ class _ModuleDecoder:
             if rest is not None:
                 computation.properties["proto_rest"] = string(rest)
         ids = self.ids.computations
-        head = module_head(module, payload_context(module), ids, sequences)
+        head = module_head(module, payload_context(module), ids, sequences, encode_module)
         original = without(self.proto.SerializeToString(deterministic=True), 3)
         rest = difference(head, original)
         if rest is not None:

@@ -82,6 +82,7 @@ class _ModuleEncoder:
             self.context,
             self.computation_ids,
             self.sequences,
+            encode_module,
             keep_config=keep_config,
         )
         rest = self.module.get("proto_rest")

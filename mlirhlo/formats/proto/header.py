@@ -58,7 +58,7 @@ from mlirhlo.formats.proto.module_pb2 import (
     HloModuleProto,
     StackFrameIndexProto,
 )
-from mlirhlo.formats.proto.recovery import recovery_bytes, recovery_of
+from mlirhlo.formats.proto.recovery import Decode, Encode, recovery_bytes, recovery_of
 from mlirhlo.formats.proto.shapes import decode_program_shape, program_shape_bytes
 
 _PAYLOADS = "proto_payloads"
@@ -69,7 +69,7 @@ _PRIVATE = "mlirhlo"
 # Reading ----------------------------------------------------------------------------------
 
 
-def read_header(module: HloModule, proto: HloModuleProto, context: Context) -> None:
+def read_header(module: HloModule, proto: HloModuleProto, context: Context, decode: Decode) -> None:
     """Sets the header attributes, after all instructions were read. Raises `DecodeProblem`."""
     if proto.HasField("schedule"):
         module.set("is_scheduled", TRUE)
@@ -85,7 +85,7 @@ def read_header(module: HloModule, proto: HloModuleProto, context: Context) -> N
     if proto.HasField("stack_frame_index"):
         module.set("stack_frames", StackFramesAttr(_stack_frames(proto.stack_frame_index)))
     if proto.HasField("original_value_recovery_table"):
-        table = recovery_of(proto.original_value_recovery_table)
+        table = recovery_of(proto.original_value_recovery_table, decode)
         module.set("origin_recovery_table", RawTextAttr(RawText(table)))
     if context.payloads:
         # With those that stood inline: they have a number, too, when they are written again.
@@ -251,6 +251,7 @@ def module_head(
     context: Context,
     computation_ids: Mapping[str, int],
     sequences: Mapping[int, Sequence[bytes]],
+    encode: Encode,
     *,
     keep_config: bool = True,
 ) -> bytes:
@@ -282,7 +283,7 @@ def module_head(
     chunks[19] = bytes_field(19, data)
     table = module.get("origin_recovery_table")
     if table is not None:
-        chunks[20] = bytes_field(20, recovery_bytes(cast(RawTextAttr, table).data.text))
+        chunks[20] = bytes_field(20, recovery_bytes(cast(RawTextAttr, table).data.text, encode))
     chunks[22] = b"".join(bytes_field(22, payload) for payload in context.payloads)
     if keep_config and (private := _private(module)):
         chunks[25] = bytes_field(25, private)

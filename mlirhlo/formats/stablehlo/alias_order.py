@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
+from mlirhlo.formats.stablehlo.aliases import Aliases, Visitor
 from mlirhlo.formats.stablehlo.compact import applied_op
-
-if TYPE_CHECKING:
-    from mlirhlo.formats.stablehlo.aliases import Visitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +20,12 @@ class AliasFinder:
     module: ModuleOp
     debug_info: bool
     generic: bool
+
+    def aliases(self) -> Aliases:
+        """The aliases that the printer will use."""
+        visitor = Visitor()
+        self.walk(visitor)
+        return visitor.aliases()
 
     def walk(self, visitor: Visitor) -> None:
         """Hands every attribute to the visitor."""

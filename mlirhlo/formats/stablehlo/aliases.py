@@ -6,17 +6,14 @@ they are nested, then in order of first visit; a place that only ops refer to is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute
 
 from mlirhlo.dialects.stablehlo.locations import children, is_location
-
-if TYPE_CHECKING:
-    from mlirhlo.formats.stablehlo.alias_order import AliasFinder
-    from mlirhlo.formats.stablehlo.attribute_text import AttributeTexts
 
 
 @dataclass(slots=True)
@@ -42,15 +39,15 @@ class Aliases:
         """`#loc3`, or None."""
         return self.names.get(attribute) if self.names else None
 
-    def definitions(self, texts: AttributeTexts) -> tuple[str, str]:
-        """The definitions before and after the module."""
+    def definitions(self, spelled: Callable[[Attribute], str]) -> tuple[str, str]:
+        """The definitions before and after the module; `spelled` gives an attribute's own text."""
         return (
-            "".join(self._definition(a, texts) for a in self.early),
-            "".join(self._definition(a, texts) for a in self.late),
+            "".join(self._definition(a, spelled) for a in self.early),
+            "".join(self._definition(a, spelled) for a in self.late),
         )
 
-    def _definition(self, attribute: Attribute, texts: AttributeTexts) -> str:
-        return f"{self.names[attribute]} = {texts.spelled(attribute)}\n"
+    def _definition(self, attribute: Attribute, spelled: Callable[[Attribute], str]) -> str:
+        return f"{self.names[attribute]} = {spelled(attribute)}\n"
 
 
 class Visitor:
@@ -130,10 +127,3 @@ def _inside(attribute: Attribute) -> tuple[Attribute, ...]:
         entries = cast("dict[str, Attribute]", attribute.data)
         return tuple(entries[name] for name in sorted(entries))
     return children(attribute)
-
-
-def find_aliases(finder: AliasFinder) -> Aliases:
-    """The aliases that the printer will use."""
-    visitor = Visitor()
-    finder.walk(visitor)
-    return visitor.aliases()

@@ -13,7 +13,7 @@ from mlirhlo.dialects.hlo.attributes.base import string
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, is_nested_too_deep
 from mlirhlo.dialects.stablehlo.op_classes import TableOp
 from mlirhlo.dialects.stablehlo.rows import OpRow
-from mlirhlo.formats.stablehlo.aliases import Aliases, find_aliases
+from mlirhlo.formats.stablehlo.aliases import Aliases
 from mlirhlo.formats.stablehlo.attribute_text import AttributeTexts, symbol_text
 from mlirhlo.formats.stablehlo.names import Namer, Names
 from mlirhlo.formats.stablehlo.properties import SEGMENTS
@@ -128,18 +128,29 @@ class Printer:
 
     def generic(self, op: Operation, indent: str) -> None:
         """Prints the generic form."""
-        out = self.out
         attributes = op.attributes
         name = op.name
         if isinstance(op, UnregisteredOp):
             name = op.op_name.data
             attributes = {k: v for k, v in attributes.items() if k != "op_name__"}
-        out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')
-        if op.successors:
-            out.append(f"[{', '.join(self.names.blocks[b] for b in op.successors)}]")
         properties = op.properties
         if isinstance(op, TableOp) and op.row.properties:
             properties = _filled_in(op.row, properties, self)
+        self.generic_form(op, name, properties, attributes, indent)
+
+    def generic_form(
+        self,
+        op: Operation,
+        name: str,
+        properties: dict[str, Attribute],
+        attributes: dict[str, Attribute],
+        indent: str,
+    ) -> None:
+        """`"name"(operands)[successors] <{properties}> ({regions}) {attributes} : type`."""
+        out = self.out
+        out.append(f'"{name}"({", ".join([self.value(v) for v in op.operands])})')
+        if op.successors:
+            out.append(f"[{', '.join(self.names.blocks[b] for b in op.successors)}]")
         if properties:
             out.append(f" <{self.attributes.dictionary(properties)}>")
         if op.regions:
@@ -265,10 +276,10 @@ def print_module(module: ModuleOp, *, generic: bool = False, debug_info: bool = 
         message = f"regions are nested deeper than {MAX_REGION_DEPTH}"
         raise error("HLO0033", message, help=REGION_DEPTH_HELP)
     names = Namer(is_generic=generic).name(module)
-    aliases = find_aliases(alias_order.AliasFinder(module, debug_info=debug_info, generic=generic))
+    aliases = alias_order.AliasFinder(module, debug_info=debug_info, generic=generic).aliases()
     printer = Printer(is_generic=generic, with_locations=debug_info, names=names, aliases=aliases)
     printer.op(module, "")
     body = "".join(printer.out)
-    before, after = aliases.definitions(printer.attributes)
+    before, after = aliases.definitions(printer.attributes.spelled)
     resources = getattr(module, "resources", "")
     return f"{before}{body}\n{after}" + (f"\n{resources}\n" if resources else "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from mlirhlo.formats.bytecode.properties import Layout
+from mlirhlo.formats.bytecode.container import Layout
 from mlirhlo.formats.vhlo.versions import CURRENT, Version
 
 _CONVOLUTION = (

@@ -33,7 +33,7 @@ from mlirhlo.interp.ops.reduction import fold_rows
 from mlirhlo.interp.reducers import Reducer, combine, fold, identity_element
 from mlirhlo.interp.registry import Array
 from mlirhlo.interp.structured.bodies import Bodies, along
-from mlirhlo.interp.structured.kernels import computes
+from mlirhlo.interp.structured.registry import computes
 
 
 def indices_of(map_: AffineMap, space: Sequence[int]) -> list[Array]:

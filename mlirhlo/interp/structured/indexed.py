@@ -17,7 +17,7 @@ from mlirhlo.interp.ops.windows import WindowPlaces, selected
 from mlirhlo.interp.registry import Array
 from mlirhlo.interp.structured.bodies import Bodies
 from mlirhlo.interp.structured.dense import indices_of, read
-from mlirhlo.interp.structured.kernels import computes
+from mlirhlo.interp.structured.registry import computes
 
 
 @computes(GatherOp)

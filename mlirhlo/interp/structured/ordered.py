@@ -23,7 +23,7 @@ from mlirhlo.dialects.structured.base import ints_attribute
 from mlirhlo.interp.ops.sorting import top
 from mlirhlo.interp.registry import Array
 from mlirhlo.interp.structured.bodies import Bodies
-from mlirhlo.interp.structured.kernels import computes
+from mlirhlo.interp.structured.registry import computes
 
 
 @computes(ScanOp)

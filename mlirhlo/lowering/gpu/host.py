@@ -42,7 +42,7 @@ from mlirhlo.lowering.gpu.builder import TENSOR_MAP_BYTES, in_space
 from mlirhlo.lowering.gpu.kernel import Launch, MapParameter
 from mlirhlo.lowering.gpu.library_calls import library_routine
 from mlirhlo.lowering.gpu.planner import GpuPlan
-from mlirhlo.lowering.llvm_text import KERNEL
+from mlirhlo.lowering.llvm_module_text import KERNEL
 from mlirhlo.lowering.plan.in_memory import physical_bytes
 from mlirhlo.lowering.plan.plan import MAIN
 from mlirhlo.lowering.plan.steps import Branch, Buffer, Callback, Copy, Kernel, Repeat, Step, While

@@ -45,7 +45,7 @@ from mlirhlo.lowering.gpu.nvvm_clusters import HANDLERS as CLUSTERS
 from mlirhlo.lowering.gpu.nvvm_inline import HANDLERS as INLINE
 from mlirhlo.lowering.gpu.nvvm_matrices import HANDLERS as MATRICES
 from mlirhlo.lowering.gpu.nvvm_warp_groups import HANDLERS as WARP_GROUPS
-from mlirhlo.lowering.llvm_text import BLOCK_SIZE, CLUSTER_SIZE, KERNEL
+from mlirhlo.lowering.llvm_module_text import BLOCK_SIZE, CLUSTER_SIZE, KERNEL
 from mlirhlo.lowering.loops_to_llvm.arith import intrinsic
 from mlirhlo.lowering.loops_to_llvm.convert import Handler, Lowering
 from mlirhlo.lowering.loops_to_llvm.handlers import HANDLERS as LOOPS

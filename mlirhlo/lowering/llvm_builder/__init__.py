@@ -16,8 +16,7 @@ Values have operators; numbers beside them are constants of their type. Jumps en
 in a block that `place` puts behind it. Numbers wrap; `>>` and `//` take them as unsigned.
 """
 
-from mlirhlo.lowering.llvm_builder.function import LlvmFunction, Loop
+from mlirhlo.lowering.llvm_builder.function import POINTER, LlvmFunction, Loop, Value, array_of
 from mlirhlo.lowering.llvm_builder.module import LlvmBuilder
-from mlirhlo.lowering.llvm_builder.value import POINTER, Value, array_of
 
 __all__ = ["POINTER", "LlvmBuilder", "LlvmFunction", "Loop", "Value", "array_of"]

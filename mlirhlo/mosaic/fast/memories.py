@@ -130,7 +130,7 @@ class Memories:
         source = self._sources.get(memory)
         known = self.w.boxes.get(box.name)
         # A block that stays may be a part of an array that is read more often.
-        if source is not None and (known is None or known.source.reads < source.reads):
+        if source is not None and (known is None or known.reads < source.reads):
             self.w.boxes[box.name] = Box(source, starts, tuple(sizes))
         return box
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mlirhlo.mosaic.fast.writer import Val, Writer
+from mlirhlo.mosaic.fast.writer import Val, Writer
 
 _FEW_ROWS = 16
 """So few rows are multiplied in another way."""
@@ -86,6 +84,11 @@ class Box:
     source: Source
     starts: Sequence[Val]
     sizes: tuple[int, ...]
+
+    @property
+    def reads(self) -> int:
+        """Times that all of the array is read, block by block."""
+        return self.source.reads
 
     def rounded(self) -> Val | None:
         """In bf16: what is read again is rounded once, not with every block; None for anything else."""

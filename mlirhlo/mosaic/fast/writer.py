@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.dialects.builtin import IndexType, MemRefType, VectorType, i32
 
@@ -20,7 +20,6 @@ from mlirhlo.mosaic.interpreter.problems import place_of
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
-    from mlirhlo.mosaic.fast.sources import Box
 
 OVERWRITTEN = 'mhlo.frontend_attributes = {mlirhlo.overwritten = "true"}'
 """Attribute of memory without contents in which nothing is read that was not written there."""
@@ -67,6 +66,23 @@ def has_no_program(op: Operation, why: str = "") -> HloError:
     )
 
 
+class PartOfArray(Protocol):
+    """A part of an array that nothing stores to, in the forms in which it is multiplied."""
+
+    @property
+    def reads(self) -> int:
+        """Times that all of the array is read, block by block."""
+        ...
+
+    def rounded(self) -> Val | None:
+        """In bf16; None where that does not pay off."""
+        ...
+
+    def in_pairs(self, depth: int) -> Val | None:
+        """A matrix whose elements are paired along dimension `depth`; None where that does not pay off."""
+        ...
+
+
 class Writer:
     """Lines, and names for what they define."""
 
@@ -78,7 +94,7 @@ class Writer:
         """Whether right factors of products in bf16 are laid out in pairs, where that pays off."""
         self.rounds_matmul_operands = rounds_matmul_operands
         """Whether products of f32 multiply as a TPU does that is not asked for more: in bf16."""
-        self.boxes: dict[str, Box] = {}
+        self.boxes: dict[str, PartOfArray] = {}
         """By name of what is read of arrays that nothing stores to."""
         self.numbers: dict[tuple[str, int], Val] = {}
         """By name of a product with a number, what was multiplied by it."""

@@ -17,7 +17,7 @@ from mlirhlo.mosaic.gpu.memory import ClusterBarrier
 from mlirhlo.mosaic.gpu.refs import GpuRef, as_i32, load, memref_of, store
 from mlirhlo.mosaic.language.elements import BOOL, I32, as_dtype, bits_of
 from mlirhlo.mosaic.language.faults import bad_memory, bad_shape, bad_spec
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import cast
 from mlirhlo.mosaic.language.indexing import Part
 from mlirhlo.mosaic.language.trace import (
     SEGMENTS,

@@ -19,8 +19,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirhlo.importing import LATE
 from mlirhlo.mosaic.language.elements import I32, DType, element_type
 from mlirhlo.mosaic.language.faults import bad_index, bad_memory, bad_shape
-from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to, cast
 from mlirhlo.mosaic.language.functions.shapes import reshape
 from mlirhlo.mosaic.language.indexing import Part, parts_of, scalar
 from mlirhlo.mosaic.language.trace import (

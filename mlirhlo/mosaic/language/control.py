@@ -14,8 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from mlirhlo.mosaic.language.elements import BOOL, I32
 from mlirhlo.mosaic.language.faults import bad_carry, bad_spec
-from mlirhlo.mosaic.language.functions.arithmetic import cast_bool, clip
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import cast, cast_bool, clip, is_natural
 from mlirhlo.mosaic.language.indexing import scalar
 from mlirhlo.mosaic.language.refs import Ref
 from mlirhlo.mosaic.language.scratch import MemoryRef, scratch_of
@@ -185,9 +184,7 @@ def fori_loop(
     block = _block(start, [vector_type((), I32)])
     block.args[0].name_hint = "i"
     trace = current()
-    from mlirhlo.mosaic.language.functions.arithmetic import _is_natural  # pyright: ignore[reportPrivateUsage]
-
-    if (is_number(lower) and lower >= 0) or (isinstance(lower, Value) and _is_natural(lower)):
+    if (is_number(lower) and lower >= 0) or (isinstance(lower, Value) and is_natural(lower)):
         trace.natural.add(block.args[0])
     with into(block):
         counter = Value(block.args[0], (), I32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mlirhlo.mosaic.language.choices import with_chosen
 from mlirhlo.mosaic.language.control import run_scoped
@@ -104,7 +104,7 @@ def axis_index(axis_name: Any) -> Value:
     axis = axis_name
     trace = current("axis_index")
     if axis in trace.names:
-        return trace.grid_indices[trace.names[axis]]
+        return cast("Value", trace.grid_indices[trace.names[axis]])
     mesh: Mapping[str, int] = current("axis_index").mesh or {}
     size, after = axis_size(axis), 1
     for name in reversed(list(mesh)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from mlirhlo.mosaic.language.elements import I32
 from mlirhlo.mosaic.language.faults import misuse
@@ -43,7 +43,7 @@ def within_grid(indices: Sequence[ArrayLike], sizes: Sequence[Any]) -> Generator
 
 def program_id(axis: int | str) -> Value:
     """The index of the step that runs, in a dimension of the grid."""
-    return current("program_id").grid_indices[_dimension(axis, "program_id")]
+    return cast("Value", current("program_id").grid_indices[_dimension(axis, "program_id")])
 
 
 def num_programs(axis: int | str) -> ArrayLike:

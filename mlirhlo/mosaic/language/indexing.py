@@ -15,7 +15,7 @@ import numpy as np
 
 from mlirhlo.mosaic.language.elements import I32, kind_of
 from mlirhlo.mosaic.language.faults import bad_index
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import cast
 from mlirhlo.mosaic.language.trace import emit_one, int_attr
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value, constant
 

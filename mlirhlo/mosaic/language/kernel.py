@@ -36,6 +36,7 @@ from mlirhlo.mosaic.target import check_target
 from mlirhlo.mosaic.timeline import Timeline
 
 with LATE:
+    from mlirhlo.lowering import target as lowering_target
     from mlirhlo.mosaic import fast, tpu_compiler
     from mlirhlo.mosaic.pipeline import dumps
 
@@ -43,8 +44,6 @@ with LATE:
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mlirhlo.mosaic.interpreter import InterpretParams
-    from mlirhlo.mosaic.timeline import Timeline
     from mlirhlo.mosaic.tpu_compiler import Job, Verdict
 
 LOG = logging.getLogger(__name__)
@@ -155,7 +154,7 @@ class Kernel:
             # The door of the whole package, which is above this room.
             front = import_module("mlirhlo")
             try:
-                has = import_module("mlirhlo.lowering.target").current().has
+                has = lowering_target.current().has
                 pairs = platform == "cpu" and (has("avx512bf16") or has("amx-bf16", "amx-tile"))
                 text = self.to_program(rounds_matmul_operands=rounds, multiplies_pairs=pairs)
                 self._executables[key] = front.compile(front.parse(text), platform)

@@ -16,8 +16,7 @@ from mlirhlo.mosaic.language.elements import (
     element_type,
 )
 from mlirhlo.mosaic.language.faults import bad_index, bad_memory, bad_shape, bad_type
-from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to, where
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to, cast, where
 from mlirhlo.mosaic.language.functions.shapes import reshape
 from mlirhlo.mosaic.language.indexing import Part, i32_operand, index_operand, parts_of
 from mlirhlo.mosaic.language.trace import (
@@ -31,7 +30,7 @@ from mlirhlo.mosaic.language.trace import (
     memref_type,
     vector_type,
 )
-from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value, is_number
+from mlirhlo.mosaic.language.value import ArrayLike, Reference, Value, as_value, is_number
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, SSAValue
@@ -40,7 +39,7 @@ _UNREACHABLE = ("any", "hbm", "host")
 """Memories that a core reaches by copies alone."""
 
 
-class Ref:
+class Ref(Reference):
     """A part of some memory. `ref[...]` loads, `ref[...] = x` stores, `ref.at[...]` is a view."""
 
     __slots__ = ("dtype", "hidden", "semaphore", "sizes", "space", "ssa")

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from mlirhlo.mosaic.language.elements import DType
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import cast
 from mlirhlo.mosaic.language.value import Value, as_value
 
 

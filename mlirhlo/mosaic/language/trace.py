@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -30,13 +30,21 @@ from mlirhlo.formats.mosaic.reader import default_of, settle
 from mlirhlo.mosaic.language.elements import DType, element_type
 from mlirhlo.mosaic.language.faults import misuse, span_of, user_frame
 
-if TYPE_CHECKING:
-    from mlirhlo.mosaic.language.value import Value
-
 attribute: Callable[[str], Attribute] = default_of
 """The attribute that a text spells; cached."""
 
 _state = threading.local()
+
+
+class Traced:
+    """What stands for a scalar (shape `()`) or vector of a kernel."""
+
+    __slots__ = ("dtype", "shape", "ssa")
+
+    def __init__(self, ssa: SSAValue, shape: Sequence[int], dtype: DType) -> None:
+        self.ssa = ssa
+        self.shape = tuple(shape)
+        self.dtype = dtype
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +53,7 @@ class Trace:
 
     block: Block
     """Where operations go."""
-    grid_indices: tuple[Value, ...] = ()
+    grid_indices: tuple[Traced, ...] = ()
     grid: tuple[int | None, ...] = ()
     """Sizes of the grid; None for those known when the kernel runs."""
     names: Mapping[str, int] = field(default_factory=dict[str, int])

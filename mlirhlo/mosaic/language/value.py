@@ -25,10 +25,10 @@ from mlirhlo.mosaic.language.elements import (
 )
 from mlirhlo.mosaic.language.faults import captured, not_known
 from mlirhlo.mosaic.language.literals import literal
-from mlirhlo.mosaic.language.trace import emit_one, vector_type
+from mlirhlo.mosaic.language.trace import Traced, emit_one, vector_type
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, SSAValue
+    from xdsl.ir import Attribute
 
 ArrayLike: TypeAlias = Any
 """A `Value`, a Python number, or what numpy has of them."""
@@ -37,16 +37,21 @@ ON_NUMPY: dict[Any, Callable[..., Any]] = {}
 """What stands for a function of numpy when it is given values of a kernel."""
 
 
-class Value:
+METHODS: dict[str, Callable[..., Value]] = {}
+"""The functions that operators and methods of values are, by name; `functions.methods` fills it."""
+
+
+class Reference(ABC):  # noqa: B024  (it only has others derived from it)
+    """A part of some memory."""
+
+    __slots__ = ()
+
+
+class Value(Traced):
     """A scalar (shape `()`) or vector that the kernel computes."""
 
-    __slots__ = ("dtype", "shape", "ssa")
+    __slots__ = ()
     __array_priority__ = 100
-
-    def __init__(self, ssa: SSAValue, shape: Sequence[int], dtype: DType) -> None:
-        self.ssa = ssa
-        self.shape = tuple(shape)
-        self.dtype = dtype
 
     @property
     def ndim(self) -> int:
@@ -126,40 +131,40 @@ class Value:
     # Elementwise.
 
     def __add__(self, other: ArrayLike) -> Value:
-        return _binary("add", self, other)
+        return METHODS["binary"]("add", self, other)
 
     def __radd__(self, other: ArrayLike) -> Value:
-        return _binary("add", other, self)
+        return METHODS["binary"]("add", other, self)
 
     def __sub__(self, other: ArrayLike) -> Value:
-        return _binary("subtract", self, other)
+        return METHODS["binary"]("subtract", self, other)
 
     def __rsub__(self, other: ArrayLike) -> Value:
-        return _binary("subtract", other, self)
+        return METHODS["binary"]("subtract", other, self)
 
     def __mul__(self, other: ArrayLike) -> Value:
-        return _binary("multiply", self, other)
+        return METHODS["binary"]("multiply", self, other)
 
     def __rmul__(self, other: ArrayLike) -> Value:
-        return _binary("multiply", other, self)
+        return METHODS["binary"]("multiply", other, self)
 
     def __truediv__(self, other: ArrayLike) -> Value:
-        return _function("true_divide")(self, other)
+        return METHODS["true_divide"](self, other)
 
     def __rtruediv__(self, other: ArrayLike) -> Value:
-        return _function("true_divide")(other, self)
+        return METHODS["true_divide"](other, self)
 
     def __floordiv__(self, other: ArrayLike) -> Value:
-        return _function("floor_divide")(self, other)
+        return METHODS["floor_divide"](self, other)
 
     def __rfloordiv__(self, other: ArrayLike) -> Value:
-        return _function("floor_divide")(other, self)
+        return METHODS["floor_divide"](other, self)
 
     def __mod__(self, other: ArrayLike) -> Value:
-        return _function("remainder")(self, other)
+        return METHODS["remainder"](self, other)
 
     def __rmod__(self, other: ArrayLike) -> Value:
-        return _function("remainder")(other, self)
+        return METHODS["remainder"](other, self)
 
     def __divmod__(self, other: ArrayLike) -> tuple[Value, Value]:
         return self // other, self % other
@@ -168,90 +173,84 @@ class Value:
         return other // self, other % self
 
     def __pow__(self, other: ArrayLike) -> Value:
-        return _function("power")(self, other)
+        return METHODS["power"](self, other)
 
     def __rpow__(self, other: ArrayLike) -> Value:
-        return _function("power")(other, self)
+        return METHODS["power"](other, self)
 
     def __and__(self, other: ArrayLike) -> Value:
-        return _binary("bitwise_and", self, other)
+        return METHODS["binary"]("bitwise_and", self, other)
 
     def __rand__(self, other: ArrayLike) -> Value:
-        return _binary("bitwise_and", other, self)
+        return METHODS["binary"]("bitwise_and", other, self)
 
     def __or__(self, other: ArrayLike) -> Value:
-        return _binary("bitwise_or", self, other)
+        return METHODS["binary"]("bitwise_or", self, other)
 
     def __ror__(self, other: ArrayLike) -> Value:
-        return _binary("bitwise_or", other, self)
+        return METHODS["binary"]("bitwise_or", other, self)
 
     def __xor__(self, other: ArrayLike) -> Value:
-        return _binary("bitwise_xor", self, other)
+        return METHODS["binary"]("bitwise_xor", self, other)
 
     def __rxor__(self, other: ArrayLike) -> Value:
-        return _binary("bitwise_xor", other, self)
+        return METHODS["binary"]("bitwise_xor", other, self)
 
     def __lshift__(self, other: ArrayLike) -> Value:
-        return _binary("left_shift", self, other)
+        return METHODS["binary"]("left_shift", self, other)
 
     def __rlshift__(self, other: ArrayLike) -> Value:
-        return _binary("left_shift", other, self)
+        return METHODS["binary"]("left_shift", other, self)
 
     def __rshift__(self, other: ArrayLike) -> Value:
-        return _binary("right_shift", self, other)
+        return METHODS["binary"]("right_shift", self, other)
 
     def __rrshift__(self, other: ArrayLike) -> Value:
-        return _binary("right_shift", other, self)
+        return METHODS["binary"]("right_shift", other, self)
 
     def __neg__(self) -> Value:
-        return _function("negative")(self)
+        return METHODS["negative"](self)
 
     def __pos__(self) -> Value:
         return self
 
     def __abs__(self) -> Value:
-        return _function("abs_")(self)
+        return METHODS["abs_"](self)
 
     def __round__(self, decimals: int = 0) -> Value:
         return self.round(decimals)
 
     def __invert__(self) -> Value:
-        return _function("invert")(self)
+        return METHODS["invert"](self)
 
     def __eq__(self, other: object) -> Value:  # type: ignore[override]
-        return _function("equal")(self, other)
+        return METHODS["equal"](self, other)
 
     def __ne__(self, other: object) -> Value:  # type: ignore[override]
-        return _function("not_equal")(self, other)
+        return METHODS["not_equal"](self, other)
 
     def __lt__(self, other: ArrayLike) -> Value:
-        return _function("less")(self, other)
+        return METHODS["less"](self, other)
 
     def __le__(self, other: ArrayLike) -> Value:
-        return _function("less_equal")(self, other)
+        return METHODS["less_equal"](self, other)
 
     def __gt__(self, other: ArrayLike) -> Value:
-        return _function("greater")(self, other)
+        return METHODS["greater"](self, other)
 
     def __ge__(self, other: ArrayLike) -> Value:
-        return _function("greater_equal")(self, other)
+        return METHODS["greater_equal"](self, other)
 
     # Shapes, reductions, products.
 
     def __matmul__(self, other: ArrayLike) -> Value:
-        from mlirhlo.mosaic.language.functions.products import dot
-
-        return dot(self, other)
+        return METHODS["dot"](self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Value:
-        from mlirhlo.mosaic.language.functions.products import dot
-
-        return dot(other, self)
+        return METHODS["dot"](other, self)
 
     def __getitem__(self, index: Any) -> Value:
-        from mlirhlo.mosaic.language.functions.shapes import sliced
-
-        return sliced(self, index)
+        return METHODS["sliced"](self, index)
 
     @property
     def at(self) -> Any:
@@ -263,22 +262,16 @@ class Value:
 
     def astype(self, dtype: DTypeLike) -> Value:
         """The elements as another type; floats to integers towards zero."""
-        from mlirhlo.mosaic.language.functions.casts import cast
-
-        return cast(self, as_dtype(dtype))
+        return METHODS["cast"](self, as_dtype(dtype))
 
     def reshape(self, *shape: Any) -> Value:
         """The elements, row-major, in another shape; one size may be -1."""
-        from mlirhlo.mosaic.language.functions.shapes import reshape
-
-        return reshape(self, shape[0] if len(shape) == 1 else shape)
+        return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Value:
         """The dimensions in another order, reversed if none is said."""
-        from mlirhlo.mosaic.language.functions.shapes import transpose
-
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return transpose(self, order or None)
+        return METHODS["transpose"](self, order or None)
 
     @property
     def T(self) -> Value:  # noqa: N802  (numpy's name)
@@ -292,15 +285,11 @@ class Value:
 
     def swapaxes(self, axis1: int, axis2: int) -> Value:
         """Two dimensions exchanged."""
-        from mlirhlo.mosaic.language.functions.shapes import swapaxes
-
-        return swapaxes(self, axis1, axis2)
+        return METHODS["swapaxes"](self, axis1, axis2)
 
     def squeeze(self, axis: Any = None) -> Value:
         """Without dimensions of size one, all if none is said."""
-        from mlirhlo.mosaic.language.functions.shapes import squeeze
-
-        return squeeze(self, axis)
+        return METHODS["squeeze"](self, axis)
 
     def ravel(self) -> Value:
         """All elements in one dimension."""
@@ -318,9 +307,7 @@ class Value:
         where: ArrayLike | None = None,
     ) -> Value:
         """The sum over dimensions, over all if none is said."""
-        return _reduction("sum_")(
-            self, axis, dtype, keepdims=keepdims, initial=initial, where=where
-        )
+        return METHODS["sum_"](self, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
     def max(
         self,
@@ -331,7 +318,7 @@ class Value:
         where: ArrayLike | None = None,
     ) -> Value:
         """The greatest element over dimensions."""
-        return _reduction("max_")(self, axis, keepdims=keepdims, initial=initial, where=where)
+        return METHODS["max_"](self, axis, keepdims=keepdims, initial=initial, where=where)
 
     def min(
         self,
@@ -342,7 +329,7 @@ class Value:
         where: ArrayLike | None = None,
     ) -> Value:
         """The least element over dimensions."""
-        return _reduction("min_")(self, axis, keepdims=keepdims, initial=initial, where=where)
+        return METHODS["min_"](self, axis, keepdims=keepdims, initial=initial, where=where)
 
     def mean(
         self,
@@ -353,55 +340,47 @@ class Value:
         where: ArrayLike | None = None,
     ) -> Value:
         """The mean over dimensions."""
-        return _reduction("mean")(self, axis, dtype, keepdims=keepdims, where=where)
+        return METHODS["mean"](self, axis, dtype, keepdims=keepdims, where=where)
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Value:
         """The first place of the greatest element along a dimension."""
-        return _reduction("argmax")(self, axis, keepdims=keepdims)
+        return METHODS["argmax"](self, axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Value:
         """The first place of the least element along a dimension."""
-        return _reduction("argmin")(self, axis, keepdims=keepdims)
+        return METHODS["argmin"](self, axis, keepdims=keepdims)
 
     def var(self, axis: Any = None, **options: Any) -> Value:
         """The mean of squared distances from the mean; options as of `jnp.var`."""
-        return _nans("var")(self, axis, **options)
+        return METHODS["var"](self, axis, **options)
 
     def std(self, axis: Any = None, **options: Any) -> Value:
         """The square root of `var`."""
-        return _nans("std")(self, axis, **options)
+        return METHODS["std"](self, axis, **options)
 
     def cumsum(self, axis: int | None = None, dtype: DTypeLike = None) -> Value:
         """The sum up to each element along a dimension."""
-        return _reduction("cumsum")(self, axis, dtype)
+        return METHODS["cumsum"](self, axis, dtype)
 
     def clip(self, min: ArrayLike = None, max: ArrayLike = None) -> Value:
         """The elements, but not below `min` nor above `max`."""
-        return _function("clip")(self, min, max)
+        return METHODS["clip"](self, min, max)
 
     def round(self, decimals: int = 0) -> Value:
         """The nearest numbers of so many decimals, halves to even ones."""
-        from mlirhlo.mosaic.language.functions.elementary import around
-
-        return around(self, decimals)
+        return METHODS["around"](self, decimals)
 
     def dot(self, other: ArrayLike, **options: Any) -> Value:
         """The product of matrices or vectors; options as of `jnp.dot`."""
-        from mlirhlo.mosaic.language.functions.products import dot
-
-        return dot(self, other, **options)
+        return METHODS["dot"](self, other, **options)
 
     def repeat(self, repeats: int, axis: int | None = None) -> Value:
         """Each part along a dimension so often, one after the other."""
-        from mlirhlo.mosaic.language.functions.derived import repeat
-
-        return repeat(self, repeats, axis)
+        return METHODS["repeat"](self, repeats, axis)
 
     def view(self, dtype: DTypeLike) -> Value:
         """The same bits as elements of a type of the same width."""
-        from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type
-
-        return bitcast_convert_type(self, dtype)
+        return METHODS["bitcast_convert_type"](self, dtype)
 
     def copy(self) -> Value:
         """The value: none changes."""
@@ -411,13 +390,13 @@ class Value:
         self, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
     ) -> Value:
         """Whether any element over dimensions is true."""
-        return _reduction("any_")(self, axis, keepdims=keepdims, where=where)
+        return METHODS["any_"](self, axis, keepdims=keepdims, where=where)
 
     def all(
         self, axis: Any = None, *, keepdims: bool = False, where: ArrayLike | None = None
     ) -> Value:
         """Whether all elements over dimensions are true."""
-        return _reduction("all_")(self, axis, keepdims=keepdims, where=where)
+        return METHODS["all_"](self, axis, keepdims=keepdims, where=where)
 
 
 class Array(ABC):  # noqa: B024  (it only has others registered)
@@ -426,33 +405,6 @@ class Array(ABC):  # noqa: B024  (it only has others registered)
 
 for _class in (Value, np.ndarray, np.generic):
     Array.register(_class)
-
-
-def _binary(name: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:
-    from mlirhlo.mosaic.language.functions.arithmetic import binary
-
-    return binary(name, lhs, rhs)
-
-
-def _function(name: str) -> Callable[..., Value]:
-    from mlirhlo.mosaic.language.functions import arithmetic
-
-    found: Callable[..., Value] = getattr(arithmetic, name)
-    return found
-
-
-def _reduction(name: str) -> Callable[..., Value]:
-    from mlirhlo.mosaic.language.functions import reductions
-
-    found: Callable[..., Value] = getattr(reductions, name)
-    return found
-
-
-def _nans(name: str) -> Callable[..., Value]:
-    from mlirhlo.mosaic.language.functions import nans
-
-    found: Callable[..., Value] = getattr(nans, name)
-    return found
 
 
 def constant(number: Any, dtype: DType, shape: Sequence[int] = ()) -> Value:
@@ -472,11 +424,9 @@ def as_value(value: ArrayLike, dtype: DType | None = None) -> Value:
 
     Raises `HloError` HLO0727 for arrays.
     """
-    from mlirhlo.mosaic.language.refs import Ref
-
     if isinstance(value, Value):
         return value
-    if isinstance(value, Ref):
+    if isinstance(value, Reference):
         raise not_known(
             "a reference is used as a value", "load it first: ref[...] is what it refers to"
         )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
 from mlirhlo.dialects.stablehlo.elements import DenseAttr, array_of
 from mlirhlo.mosaic.attributes import attribute_of, name_of
-from mlirhlo.mosaic.interpreter.ops.arith import constant
+from mlirhlo.mosaic.interpreter.ops import arith, math, tpu_misc
 from mlirhlo.mosaic.interpreter.registry import MEANINGS
-from mlirhlo.mosaic.pipeline.building import build, element_of, insert, is_vector
+from mlirhlo.mosaic.pipeline.building import attribute, build, element_of, insert, is_vector
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, SSAValue
+
+assert arith
+assert math
+assert tpu_misc
 
 _DIVIDES = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui")
 
@@ -31,8 +34,6 @@ def fold_constants(op: Operation) -> SSAValue | None:
     values = [np.asarray(value).reshape(1) for value in given]
     if name_of(op) in _DIVIDES and not values[1].astype(bool).all():
         return None
-    for module in ("arith", "math", "tpu_misc"):
-        import_module(f"mlirhlo.mosaic.interpreter.ops.{module}")
     with np.errstate(all="ignore"):
         run = MEANINGS[name_of(op)](op, cast("Any", None))
         found = np.asarray(run(cast("Any", None), *values)).reshape(-1)[0]
@@ -52,14 +53,12 @@ def one_value(value: SSAValue) -> Any:
         # NaN is no splat here.
         return numbers[0] if numbers.size and (numbers == numbers[0]).all() else None
 
-    made = constant(owner, cast("Any", None))
+    made = arith.constant(owner, cast("Any", None))
     return made(cast("Any", None))
 
 
 def constant_like(op: Operation, number: Any) -> SSAValue | None:
     """A constant of an operation's result type, before it."""
-    from mlirhlo.mosaic.pipeline.folds import splat
-
     type_ = op.results[0].type
     element = element_of(type_)
     plain: Attribute
@@ -73,3 +72,27 @@ def constant_like(op: Operation, number: Any) -> SSAValue | None:
     if value is None:
         return None
     return insert(build("arith.constant", (), (type_,), {"value": value}, op), op).results[0]
+
+
+def splat(value: Attribute | None, type_: Attribute) -> Attribute | None:
+    """The dense attribute with one value everywhere; None where `value` is none."""
+    if isinstance(value, IntegerAttr | FloatAttr):
+        number: Any = cast("Any", value).value.data
+        element = cast("Any", type_).element_type
+        if str(element) == "index":
+            return None
+        if isinstance(value, IntegerAttr):
+            text = str(number)
+            if str(element) == "i1":
+                text = "true" if number else "false"
+            return attribute(f"dense<{text}> : {type_}")
+        return attribute(f"dense<{_float(cast('Any', value))}> : {type_}")
+    if isinstance(value, DenseAttr | DenseIntOrFPElementsAttr):
+        inner = str(cast("Attribute", value))
+        text = inner[inner.index("<") + 1 : inner.rindex(">", 0, inner.rindex(" : "))]
+        return attribute(f"dense<{text}> : {type_}") if not set('["') & set(text) else None
+    return None
+
+
+def _float(value: Any) -> str:
+    return str(value).rpartition(" : ")[0] or str(value)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    DenseIntOrFPElementsAttr,
-    FloatAttr,
-    IntegerAttr,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from mlirhlo.dialects.stablehlo.elements import DenseAttr
 from mlirhlo.dialects.tpu.attributes import RoundingModeAttr
 from mlirhlo.mosaic.attributes import attribute_of, integer_of, integers_of, name_of
 from mlirhlo.mosaic.pipeline.building import (
@@ -28,7 +23,7 @@ from mlirhlo.mosaic.pipeline.building import (
     vector_type,
     with_shape,
 )
-from mlirhlo.mosaic.pipeline.constants import one_value
+from mlirhlo.mosaic.pipeline.constants import one_value, splat
 from mlirhlo.mosaic.pipeline.vector_rules import lists_of_numbers
 from mlirhlo.mosaic.target.divisible import constant_of
 from mlirhlo.mosaic.target.memory import mask_of
@@ -76,30 +71,6 @@ def _fold_broadcast(op: Operation) -> SSAValue | None:
             new = build("vector.broadcast", source.operands, (type_,), None, op)
             return insert(new, op).results[0]
     return None
-
-
-def splat(value: Attribute | None, type_: Attribute) -> Attribute | None:
-    """The dense attribute with one value everywhere; None where `value` is none."""
-    if isinstance(value, IntegerAttr | FloatAttr):
-        number: Any = cast("Any", value).value.data
-        element = cast("Any", type_).element_type
-        if str(element) == "index":
-            return None
-        if isinstance(value, IntegerAttr):
-            text = str(number)
-            if str(element) == "i1":
-                text = "true" if number else "false"
-            return attribute(f"dense<{text}> : {type_}")
-        return attribute(f"dense<{_float(cast('Any', value))}> : {type_}")
-    if isinstance(value, DenseAttr | DenseIntOrFPElementsAttr):
-        inner = str(cast("Attribute", value))
-        text = inner[inner.index("<") + 1 : inner.rindex(">", 0, inner.rindex(" : "))]
-        return attribute(f"dense<{text}> : {type_}") if not set('["') & set(text) else None
-    return None
-
-
-def _float(value: Any) -> str:
-    return str(value).rpartition(" : ")[0] or str(value)
 
 
 def _fold_reshape(op: Operation) -> SSAValue | None:

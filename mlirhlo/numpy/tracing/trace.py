@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -188,7 +188,7 @@ class Trace:
             return self._constant(given.data)
         if given.trace is self:
             return given.value
-        trace = given.trace
+        trace = cast("Trace | None", given.trace)
         if trace is None or not trace.is_open or not self.is_inside(trace):
             raise leaked(given)
         captured = self.captures.get(id(given.value))

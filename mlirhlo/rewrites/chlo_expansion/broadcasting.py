@@ -11,6 +11,7 @@ from mlirhlo.dialects.chlo import ROWS
 from mlirhlo.dialects.hlo.attributes.base import integers
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.rewrites.chlo_expansion.emitter import Emitter, Value
+from mlirhlo.rewrites.chlo_expansion.functions import EXPANSIONS
 from mlirhlo.rewrites.stablehlo_to_hlo.attributes import numbers_of
 from mlirhlo.rewrites.stablehlo_to_hlo.problems import problem
 
@@ -57,8 +58,6 @@ def expand_broadcast(op: Operation, plain: str) -> SSAValue:
     values = [_spread(v, shape, explicit) for v in operands]
     properties = {k: v for k, v in op.properties.items() if k != "broadcast_dimensions"}
     if plain.startswith("chlo."):
-        from mlirhlo.rewrites.chlo_expansion.expand import EXPANSIONS
-
         return EXPANSIONS[plain](*values).ssa
     made = OP_CLASSES[plain].create(
         operands=[v.ssa for v in values],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from xdsl.ir import SSAValue
 
@@ -64,13 +64,19 @@ class Rows:
         return back
 
 
+@runtime_checkable
+class _ForGeneration(Protocol):
+    """A pass for GPUs of one generation."""
+
+    @property
+    def major(self) -> int: ...
+
+
 def workspace(rewriter: Rewriter, rows: int) -> int:
     """Bytes that a kernel may work in; they depend on the architecture."""
-    from mlirhlo.rewrites.gpu_libraries.cudnn_norm_rewriter import CudnnNormRewriterPass
-
     options = rewriter.options
     pass_ = options.expander if isinstance(options, Callees) else None
-    major = pass_.major if isinstance(pass_, CudnnNormRewriterPass) else 9
+    major = pass_.major if isinstance(pass_, _ForGeneration) else 9
     return 2 * 32 * (128 if major == 8 else 144) * 260 + 2 * rows * 4 + 64
 
 

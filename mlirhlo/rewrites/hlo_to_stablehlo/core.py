@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirhlo.diagnostics import Diagnostic, HloError, Place, error
 from mlirhlo.dialects.chlo.table import ROWS as CHLO_ROWS
 from mlirhlo.dialects.hlo.attributes.base import string
-from mlirhlo.dialects.hlo.build import append
+from mlirhlo.dialects.hlo.build import append, create
+from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.module import HloModule, source_of
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.ops.computation import ComputationOp
@@ -20,13 +21,14 @@ from mlirhlo.dialects.hlo.ops.control_flow import ParameterOp
 from mlirhlo.dialects.hlo.order import instruction_list, post_order
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
 from mlirhlo.dialects.hlo.table import Calls, opcodes
+from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.dialects.quick import MAX_REGION_DEPTH, REGION_DEPTH_HELP, create_op
 from mlirhlo.dialects.stablehlo import OP_CLASSES
 from mlirhlo.dialects.stablehlo.elements import dense
 from mlirhlo.dialects.stablehlo.op_classes import make_classes
 from mlirhlo.rewrites.hlo_to_stablehlo.annotations import common_attributes
 from mlirhlo.rewrites.hlo_to_stablehlo.locations import Locations
-from mlirhlo.rewrites.hlo_to_stablehlo.mixed_types import convert_mixed, working_types
+from mlirhlo.rewrites.hlo_to_stablehlo.mixed_types import retyped, with_type, working_types
 from mlirhlo.rewrites.hlo_to_stablehlo.types import leaf_types, leaves, type_of_leaf
 
 Tree: TypeAlias = "SSAValue | tuple[Tree, ...] | None"
@@ -189,7 +191,7 @@ class Scope:
             try:
                 mixed = working_types(op)
                 if mixed is not None and handler is not None:
-                    trees[op.results[0]] = convert_mixed(op, self, handler, mixed)
+                    trees[op.results[0]] = _convert_mixed(op, self, handler, mixed)
                 else:
                     trees[op.results[0]] = (handler or importer.fallback)(op, self)
             except HloError as problem:
@@ -375,3 +377,53 @@ def at_instruction(problem: HloError, op: Instruction) -> HloError:
 
 def _index32(value: int) -> Attribute:
     return IntegerAttr(value, i32)
+
+
+def _convert_mixed(
+    op: Instruction,
+    scope: Scope,
+    handler: Callable[[Instruction, Scope], Tree],
+    types: tuple[dict[int, PrimitiveType], list[PrimitiveType]],
+) -> Tree:
+    """Converts `op` by its handler, between conversions of operands and results."""
+    operands, results = types
+    before: dict[SSAValue, Tree] = {}
+    attributes, scope.attributes = scope.attributes, {}
+    for index, wanted in operands.items():
+        value = op.inputs[index]
+        shape = cast(ArrayShape, op.input_shapes[index])
+        if shape.element_type is wanted or value in before:
+            continue
+        before[value] = scope.trees[value]
+        scope.trees[value] = _converted(scope.leaf(value), shape, wanted, scope)
+    work = create(
+        type(op),
+        list(op.operands),
+        type_of(retyped(op.shape, iter(results))),
+        dict(op.properties),
+        op.instruction_name,
+    )
+    scope.attributes = {
+        k: v for k, v in attributes.items() if k not in ("xla_shape", "result_layout")
+    }
+    try:
+        tree = handler(work, scope)
+    finally:
+        work.drop_all_references()
+        scope.trees.update(before)
+    if scope.last is not None:
+        scope.last.attributes.update(scope.attributes)
+    scope.attributes = {}
+    found = [
+        _converted(value, cast(ArrayShape, has), cast(ArrayShape, wanted).element_type, scope)
+        for value, has, wanted in zip(
+            scope.flatten(tree, op.shape), leaves(work.shape), leaves(op.shape), strict=True
+        )
+    ]
+    return tuple(found) if isinstance(op.shape, TupleShape) else found[0]
+
+
+def _converted(value: SSAValue, shape: ArrayShape, type_: PrimitiveType, scope: Scope) -> SSAValue:
+    if shape.element_type is type_:
+        return value
+    return scope.one("stablehlo.convert", (value,), with_type(shape, type_))

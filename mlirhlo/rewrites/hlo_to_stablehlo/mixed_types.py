@@ -6,20 +6,13 @@ spelled out: operands are converted to the type the work is done in, the result 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator, Sequence
+from typing import cast
 
-from xdsl.ir import SSAValue
-
-from mlirhlo.dialects.hlo.build import create
 from mlirhlo.dialects.hlo.element_types import PrimitiveType
 from mlirhlo.dialects.hlo.ops.base import Instruction
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape
-from mlirhlo.dialects.hlo.types import type_of
 from mlirhlo.rewrites.hlo_to_stablehlo.types import leaves
-
-if TYPE_CHECKING:
-    from mlirhlo.rewrites.hlo_to_stablehlo.core import Scope, Tree
 
 _PAIRS = ("reduce", "reduce-window")
 _PRODUCTS = ("convolution", "dot")
@@ -79,62 +72,14 @@ def working_types(op: Instruction) -> tuple[dict[int, PrimitiveType], list[Primi
     return operands, results
 
 
-def convert_mixed(
-    op: Instruction,
-    scope: Scope,
-    handler: Callable[[Instruction, Scope], Tree],
-    types: tuple[dict[int, PrimitiveType], list[PrimitiveType]],
-) -> Tree:
-    """Converts `op` by its handler, between conversions of operands and results."""
-    operands, results = types
-    before: dict[SSAValue, Tree] = {}
-    attributes, scope.attributes = scope.attributes, {}
-    for index, wanted in operands.items():
-        value = op.inputs[index]
-        shape = cast(ArrayShape, op.input_shapes[index])
-        if shape.element_type is wanted or value in before:
-            continue
-        before[value] = scope.trees[value]
-        scope.trees[value] = _converted(scope.leaf(value), shape, wanted, scope)
-    work = create(
-        type(op),
-        list(op.operands),
-        type_of(_retyped(op.shape, iter(results))),
-        dict(op.properties),
-        op.instruction_name,
-    )
-    scope.attributes = {
-        k: v for k, v in attributes.items() if k not in ("xla_shape", "result_layout")
-    }
-    try:
-        tree = handler(work, scope)
-    finally:
-        work.drop_all_references()
-        scope.trees.update(before)
-    if scope.last is not None:
-        scope.last.attributes.update(scope.attributes)
-    scope.attributes = {}
-    found = [
-        _converted(value, cast(ArrayShape, has), cast(ArrayShape, wanted).element_type, scope)
-        for value, has, wanted in zip(
-            scope.flatten(tree, op.shape), leaves(work.shape), leaves(op.shape), strict=True
-        )
-    ]
-    return tuple(found) if isinstance(op.shape, TupleShape) else found[0]
-
-
-def _retyped(shape: Shape, types: Iterator[PrimitiveType]) -> Shape:
+def retyped(shape: Shape, types: Iterator[PrimitiveType]) -> Shape:
+    """The shape with the next of `types` as the element type of each array, leaf by leaf."""
     if isinstance(shape, TupleShape):
-        return TupleShape(tuple(_retyped(element, types) for element in shape.elements))
+        return TupleShape(tuple(retyped(element, types) for element in shape.elements))
     assert isinstance(shape, ArrayShape)
-    return _with_type(shape, next(types))
+    return with_type(shape, next(types))
 
 
-def _with_type(shape: ArrayShape, type_: PrimitiveType) -> ArrayShape:
+def with_type(shape: ArrayShape, type_: PrimitiveType) -> ArrayShape:
+    """The array of another element type."""
     return ArrayShape(type_, shape.dimensions, shape.dynamic, shape.layout)
-
-
-def _converted(value: SSAValue, shape: ArrayShape, type_: PrimitiveType, scope: Scope) -> SSAValue:
-    if shape.element_type is type_:
-        return value
-    return scope.one("stablehlo.convert", (value,), _with_type(shape, type_))

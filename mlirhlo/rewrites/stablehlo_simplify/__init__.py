@@ -8,14 +8,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from mlirhlo.rewrites.stablehlo_simplify.driver import simplify_program as run
+from mlirhlo.importing import LATE
+
+with LATE:
+    from mlirhlo.rewrites.stablehlo_simplify import rules
 
 __all__ = ["StablehloTargetIndependentOptimizationPass", "simplify_program"]
 
 
 def simplify_program(module: ModuleOp) -> bool:
     """Simplifies every function of `module`, in place; whether anything changed."""
-    return run(module)
+    return rules.simplify_program(module)
 
 
 @dataclass(frozen=True)

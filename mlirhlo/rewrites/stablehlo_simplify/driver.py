@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirhlo.dialects.quick import replace
@@ -273,20 +272,6 @@ def tensor(value: SSAValue) -> TensorType[Attribute]:
 def shape(value: SSAValue) -> tuple[int, ...]:
     """The sizes of a tensor; negative where unknown."""
     return tuple(tensor(value).get_shape())
-
-
-def simplify_program(module: ModuleOp) -> bool:
-    """Simplifies every function of `module`, in place; whether anything changed."""
-    from mlirhlo.rewrites.stablehlo_simplify import rules
-
-    rules.register()
-    changed = False
-    for op in list(module.walk()):
-        if op.parent is None:
-            continue
-        if (isinstance(op, FuncOp) or op.name in ISOLATED) and op.regions[0].blocks:
-            changed = Simplifier(op.regions[0].block).run() or changed
-    return changed
 
 
 ISOLATED = frozenset({"sdy.manual_computation"})

@@ -16,6 +16,7 @@ from mlirhlo.rewrites.stablehlo_to_hlo import shardy, shardy_ops
 from mlirhlo.rewrites.stablehlo_to_hlo.core import Exporter
 from mlirhlo.rewrites.stablehlo_to_hlo.entry import Function, device_counts
 from mlirhlo.rewrites.stablehlo_to_hlo.frontend_attributes import read_common
+from mlirhlo.rewrites.stablehlo_to_hlo.marked import marked_handler, restore
 from mlirhlo.rewrites.stablehlo_to_hlo.ops import (
     asynchronous,
     chlo_ops,
@@ -63,7 +64,12 @@ def export(
 
     Raises `HloError` HLO0420 to HLO0426.
     """
-    exporter = Exporter(module)
+    exporter = Exporter(
+        module,
+        lambda exporter, function: Function(exporter, function).convert(),
+        marked_handler,
+        restore,
+    )
     exporter.common_readers += [read_common, shardy.read_shardy]
     main = exporter.functions.get("main")
     if main is None:

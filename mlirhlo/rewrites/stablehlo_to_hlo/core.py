@@ -132,8 +132,7 @@ class Body:
         locate = self.exporter.locations.of
         values = self.values
         exporter = self.exporter
-        from mlirhlo.rewrites.stablehlo_to_hlo.marked import marked_handler, restore
-
+        marked_handler = exporter.marked_handler
         for op in block.ops:
             if op.name in CONSTANTS and not used_in(op, block):
                 continue  # the regions that use it make it again
@@ -156,7 +155,7 @@ class Body:
                 first = len(self.ops)
                 results = handler(op, self)
                 if op.attributes:
-                    restore(op, self, first, results)
+                    exporter.restore(op, self, first, results)
             except TypeProblem as found:
                 raise type_problem(op, found) from None
             for result, value in zip(op.results, results, strict=True):
@@ -201,8 +200,20 @@ def type_problem(op: Operation, found: TypeProblem) -> Exception:
 class Exporter:
     """One conversion of a module."""
 
-    def __init__(self, module: ModuleOp) -> None:
+    def __init__(
+        self,
+        module: ModuleOp,
+        convert_function: Callable[[Exporter, FuncOp], ComputationOp],
+        marked_handler: Callable[[Operation], Handler | None],
+        restore: Callable[[Operation, Body, int, Sequence[SSAValue]], None],
+    ) -> None:
+        """`convert_function` makes the computation of a function, `marked_handler` gives the handler of an op that is
+        marked with an instruction, and `restore` sets what marks say of the instructions made from an op.
+        """
         self.module = module
+        self.convert_function = convert_function
+        self.marked_handler = marked_handler
+        self.restore = restore
         self.names = NameUniquer()
         self.computation_names = NameUniquer()
         self.locations = Locations()
@@ -315,9 +326,7 @@ class Exporter:
         """A new computation of a function that is not the entry."""
         if not function.body.blocks:
             raise problem("HLO0424", function, f"@{function.sym_name.data} has no body")
-        from mlirhlo.rewrites.stablehlo_to_hlo.entry import Function
-
-        return Function(self, function).convert()
+        return self.convert_function(self, function)
 
     def parameters(
         self, function: FuncOp, body: Body, extra: Callable[[int, Body], None] | None = None

@@ -12,7 +12,8 @@ import pytest
 from mlirhlo.analysis.verifier import verify_module
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
-from mlirhlo.interp.machine import Machine, run_spmd
+from mlirhlo.interp.engine import run_spmd
+from mlirhlo.interp.machine import Machine
 
 ADD = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
 

@@ -18,6 +18,7 @@ from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import CustomCallOp
 from mlirhlo.formats.hlo_text import parse_module
 from mlirhlo.interp.custom_calls import CUSTOM_CALLS, options_of, register_custom_call
+from mlirhlo.interp.device_counts import machine_for
 from mlirhlo.interp.engine import run_module
 from mlirhlo.interp.machine import Machine
 
@@ -449,7 +450,7 @@ def test_invert_diagonal_blocks() -> None:
 
 
 def test_shards_by_tile_assignment() -> None:
-    from mlirhlo.interp.machine import run_spmd
+    from mlirhlo.interp.engine import run_spmd
 
     module = parse_module(
         """HloModule m
@@ -465,7 +466,7 @@ ENTRY e {
 }
 """
     )
-    machine = Machine.for_module(module)
+    machine = machine_for(module)
     assert machine.partitions == 4
     got = run_spmd(module, [[np.ones((4, 2), np.float32)]], machine=machine)
     for (result,) in got:

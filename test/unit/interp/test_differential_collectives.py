@@ -12,7 +12,7 @@ from strategies.drawn import examples, several, strategy_of
 from xla_devices import Case, run_cases
 
 from mlirhlo.formats.hlo_text import parse_module
-from mlirhlo.interp.machine import run_spmd
+from mlirhlo.interp.engine import run_spmd
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 pytest.importorskip("jaxlib")

@@ -7,8 +7,8 @@ import pytest
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
-from mlirhlo.interp.engine import run_module
-from mlirhlo.interp.machine import Machine, run_spmd
+from mlirhlo.interp.engine import run_module, run_spmd
+from mlirhlo.interp.machine import Machine
 
 
 def test_infeed_and_outfeed() -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from mlirhlo.diagnostics import HloError
 from mlirhlo.formats.hlo_text import parse_module
-from mlirhlo.interp.engine import run_module
-from mlirhlo.interp.machine import Machine, infeed_box, run_spmd
+from mlirhlo.interp.device_counts import machine_for
+from mlirhlo.interp.engine import run_module, run_spmd
+from mlirhlo.interp.machine import Machine, infeed_box
 
 
 def test_devices_are_numbered_replicas_first() -> None:
@@ -163,7 +164,7 @@ ENTRY e {
 }
 """
     )
-    machine = Machine.for_module(module)
+    machine = machine_for(module)
     assert machine.partitions == 6
     x = np.arange(6, dtype=np.float32)
     for (result,) in run_spmd(module, [[x]], machine=machine):
@@ -207,7 +208,7 @@ def test_for_module_counts_the_devices_that_collectives_name(
         " ROOT c = f32[] add(a, b) }\n"
         f"ENTRY e {{ p = f32[] parameter(0)\n ROOT r = f32[] {collective} }}\n"
     )
-    machine = Machine.for_module(module)
+    machine = machine_for(module)
     assert (machine.replicas, machine.partitions) == wanted
 
 

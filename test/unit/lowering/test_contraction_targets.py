@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import mlirhlo
-from mlirhlo.cli.opt.stage_files import context
+from mlirhlo.cli.opt.stage_parsing import context
 from mlirhlo.lowering import target as targets
 from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel

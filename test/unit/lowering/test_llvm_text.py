@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, f32, i8
 
-from mlirhlo.lowering.llvm_text import ModuleText
+from mlirhlo.lowering.llvm_module_text import ModuleText
+from mlirhlo.lowering.llvm_text import WRITERS
 
 
 @pytest.mark.parametrize(
@@ -21,11 +22,11 @@ from mlirhlo.lowering.llvm_text import ModuleText
 def test_lanes_that_are_the_same_are_written_once(numbers: list[float], text: str) -> None:
     type_ = VectorType(f32, [len(numbers)])
     constant = DenseIntOrFPElementsAttr.from_list(type_, numbers)
-    assert ModuleText().constant(constant, type_) == text
+    assert ModuleText(WRITERS).constant(constant, type_) == text
 
 
 def test_integers_are_signed() -> None:
     type_ = VectorType(i8, [2])
-    assert ModuleText().constant(DenseIntOrFPElementsAttr.from_list(type_, [255, 1]), type_) == (
-        "<i8 -1, i8 1>"
-    )
+    assert ModuleText(WRITERS).constant(
+        DenseIntOrFPElementsAttr.from_list(type_, [255, 1]), type_
+    ) == ("<i8 -1, i8 1>")

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mlirhlo
 from mlirhlo.cli.opt.gpu_stages import context
-from mlirhlo.cli.opt.stage_files import parsed
+from mlirhlo.cli.opt.stage_parsing import parsed
 from mlirhlo.cli.opt.stages import lowered, render_module
 from mlirhlo.debug.options import Flags
 from mlirhlo.diagnostics import HloError

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mlirhlo.debug.fuzz.generators.draft import Draft, Scope
 from mlirhlo.debug.fuzz.generators.instructions import dims
-
-if TYPE_CHECKING:
-    from mlirhlo.debug.fuzz.generators.modules import Module, Scope
 
 
 @dataclass(slots=True)
 class Bounded:
     """One array; `apply` draws an instruction that makes the next one of it."""
 
-    module: Module
+    module: Draft
     scope: Scope
     name: str
     element: str

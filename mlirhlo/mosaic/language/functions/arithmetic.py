@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from mlirhlo.mosaic.language.elements import BOOL, F32, I32, DType, kind_of, promoted, weak
+from mlirhlo.mosaic.language.elements import (
+    BOOL,
+    F32,
+    I32,
+    DType,
+    DTypeLike,
+    as_dtype,
+    bits_of,
+    kind_of,
+    promoted,
+    weak,
+)
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
 from mlirhlo.mosaic.language.trace import current, emit_one, flag, int_attr, vector_type
 from mlirhlo.mosaic.language.value import (
@@ -108,8 +119,6 @@ def cast_bool(value: Value) -> Value:
 
 def pair(lhs: ArrayLike, rhs: ArrayLike) -> tuple[Value, Value]:
     """Both as values of one type and shape."""
-    from mlirhlo.mosaic.language.functions.casts import cast
-
     types = dtype_of(lhs), dtype_of(rhs)
     if types[0] is not None and types[1] is not None:
         dtype = promoted(types[0], types[1])
@@ -145,8 +154,6 @@ def binary(name: str, lhs: ArrayLike, rhs: ArrayLike) -> Value:
 
 def unary(name: str, value: ArrayLike) -> Value:
     """A row of `UNARY`; integers and booleans become f32 where it needs floats."""
-    from mlirhlo.mosaic.language.functions.casts import cast
-
     x = as_value(value)
     row = UNARY[name]
     if kind_of(x.dtype) not in row:
@@ -240,8 +247,6 @@ greater_equal = _made_comparison("ge", "x >= y.")
 
 def true_divide(x: ArrayLike, y: ArrayLike) -> Value:
     """x / y as floats: integers become f32."""
-    from mlirhlo.mosaic.language.functions.casts import cast
-
     a, b = pair(x, y)
     return div(a, b) if is_float(a) else div(cast(a, F32), cast(b, F32))
 
@@ -252,7 +257,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike) -> Value:
     if is_float(a):
         return floor(div(a, b))
     quotient = div(a, b)
-    if kind_of(a.dtype) == "u" or (is_number(y) and y > 0 and _is_natural(x)):
+    if kind_of(a.dtype) == "u" or (is_number(y) and y > 0 and is_natural(x)):
         return quotient
     differs = not_equal(less(a, 0), less(b, 0)) & not_equal(rem(a, b), 0)
     return where(differs, quotient - 1, quotient)
@@ -262,13 +267,13 @@ def remainder(x: ArrayLike, y: ArrayLike) -> Value:
     """x % y, with the sign of y as Python has it."""
     a, b = pair(x, y)
     rest = rem(a, b)
-    if kind_of(a.dtype) == "u" or (is_number(y) and y > 0 and _is_natural(x)):
+    if kind_of(a.dtype) == "u" or (is_number(y) and y > 0 and is_natural(x)):
         return rest
     differs = not_equal(less(rest, 0), less(b, 0)) & not_equal(rest, 0)
     return where(differs, rest + b, rest)
 
 
-def _is_natural(value: Any) -> bool:
+def is_natural(value: Any) -> bool:
     """Whether a value is known not to be negative: indices of the grid, counters of loops, and
     what is made of them by sums, products and quotients."""
     if is_number(value):
@@ -277,7 +282,7 @@ def _is_natural(value: Any) -> bool:
     hint = ssa.owner
     name = getattr(hint, "name", "")
     if name in ("arith.addi", "arith.muli", "arith.divsi", "arith.remsi", "arith.minsi"):
-        return all(_is_natural(Value(operand, (), value.dtype)) for operand in hint.operands)
+        return all(is_natural(Value(operand, (), value.dtype)) for operand in hint.operands)
     if name == "arith.constant":
         stored: Any = hint.properties["value"]
         return not value.shape and stored.value.data >= 0
@@ -354,8 +359,6 @@ def isnan(x: ArrayLike) -> Value:
 
 def isfinite(x: ArrayLike) -> Value:
     """Whether f32 elements are neither NaN nor infinite."""
-    from mlirhlo.mosaic.language.functions.casts import cast
-
     value = cast(as_value(x), F32)
     ssa = emit_one("tpu.weird", [value.ssa], vector_type(value.shape, BOOL))
     return invert(Value(ssa, value.shape, BOOL))
@@ -462,3 +465,69 @@ ON_NUMPY.update(
         np.clip: clip,
     }
 )
+
+
+def cast(value: Value, dtype: DType) -> Value:
+    """The same numbers as elements of another type; what does not fit is undefined."""
+    old = value.dtype
+    if old == dtype:
+        return value
+    kinds = kind_of(old) + kind_of(dtype)
+    if kinds[1] == "b":
+        return cast_bool(value)
+    if kinds[0] == "b":
+        wide = from_bool(value, I32)
+        return wide if dtype == I32 else cast(wide, dtype)
+    widths = bits_of(old), bits_of(dtype)
+    if kinds == "ff":
+        if widths[0] == widths[1]:
+            return cast(cast(value, F32), dtype)
+        return _to("arith.extf" if widths[1] > widths[0] else "arith.truncf", value, dtype)
+    if kinds[0] == "f":
+        return _to("arith.fptosi" if kinds[1] == "i" else "arith.fptoui", value, dtype)
+    if kinds[1] == "f":
+        return _to("arith.sitofp" if kinds[0] == "i" else "arith.uitofp", value, dtype)
+    if widths[0] == widths[1]:
+        return Value(value.ssa, value.shape, dtype)
+    wider = "arith.extsi" if kinds[0] == "i" else "arith.extui"
+    return _to(wider if widths[1] > widths[0] else "arith.trunci", value, dtype)
+
+
+def _to(name: str, value: Value, dtype: DType) -> Value:
+    type_ = vector_type(value.shape, dtype)
+    return Value(emit_one(name, [value.ssa], type_), value.shape, dtype)
+
+
+def bitcast_convert_type(value: ArrayLike, dtype: DTypeLike) -> Value:
+    """The same bits as elements of a type of the same width."""
+    x, new = as_value(value), as_dtype(dtype)
+    if bits_of(x.dtype) != bits_of(new):
+        raise bad_type(
+            f"{x.dtype.name} and {new.name} differ in width", "pltpu.bitcast packs rows instead"
+        )
+    if kind_of(x.dtype) in "iu" and kind_of(new) in "iu":
+        return Value(x.ssa, x.shape, new)
+    return _to("arith.bitcast", x, new)
+
+
+def bitcast(value: ArrayLike, dtype: DTypeLike) -> Value:
+    """The same bits as elements of another width: rows are packed, even ones in the low half."""
+    x, new = as_value(value), as_dtype(dtype)
+    old_bits, new_bits = bits_of(x.dtype), bits_of(new)
+    if old_bits == new_bits:
+        return bitcast_convert_type(x, new)
+    if x.ndim < 2:
+        raise bad_shape("bitcast to another width packs rows: it needs two dimensions")
+    rows = x.shape[-2] * old_bits
+    if rows % new_bits:
+        raise bad_shape(f"{x.shape[-2]} rows of {x.dtype.name} are no whole rows of {new.name}")
+    shape = (*x.shape[:-2], rows // new_bits, x.shape[-1])
+    return Value(emit_one("tpu.bitcast", [x.ssa], vector_type(shape, new)), shape, new)
+
+
+def relu(value: ArrayLike) -> Value:
+    """x, or 0 below it."""
+    return maximum(value, 0)
+
+
+__all__ = ["BOOL", "bitcast", "bitcast_convert_type", "cast", "relu"]

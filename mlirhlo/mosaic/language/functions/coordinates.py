@@ -11,8 +11,13 @@ import numpy as np
 
 from mlirhlo.mosaic.language.elements import F32, I32
 from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.functions.arithmetic import broadcast_to, equal, true_divide, where
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import (
+    broadcast_to,
+    cast,
+    equal,
+    true_divide,
+    where,
+)
 from mlirhlo.mosaic.language.functions.reductions import sum_
 from mlirhlo.mosaic.language.functions.shapes import (
     broadcasted_iota,

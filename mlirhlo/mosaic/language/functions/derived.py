@@ -30,8 +30,10 @@ from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_t
 from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
     binary,
+    bitcast_convert_type,
     bitwise_xor,
     broadcast_to,
+    cast,
     cast_bool,
     equal,
     erf,
@@ -52,7 +54,6 @@ from mlirhlo.mosaic.language.functions.arithmetic import (
     true_divide,
     where,
 )
-from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type, cast
 from mlirhlo.mosaic.language.functions.reductions import max_, min_, sum_
 from mlirhlo.mosaic.language.functions.shapes import (
     broadcasted_iota,

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype, kind_of, promoted
 from mlirhlo.mosaic.language.faults import bad_shape
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import cast
 from mlirhlo.mosaic.language.functions.products import dot_general
 from mlirhlo.mosaic.language.functions.reductions import sum_
 from mlirhlo.mosaic.language.functions.shapes import transpose

@@ -17,6 +17,8 @@ from mlirhlo.mosaic.language.faults import bad_type
 from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
     binary,
+    bitcast_convert_type,
+    cast,
     equal,
     exp2,
     floor_divide,
@@ -37,7 +39,6 @@ from mlirhlo.mosaic.language.functions.arithmetic import (
     trunc,
     where,
 )
-from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type, cast
 from mlirhlo.mosaic.language.functions.derived import copysign
 from mlirhlo.mosaic.language.functions.shapes import concatenate
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, is_float

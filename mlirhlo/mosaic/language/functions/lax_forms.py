@@ -17,13 +17,13 @@ from mlirhlo.mosaic.language.faults import bad_shape
 from mlirhlo.mosaic.language.functions import reductions, shapes
 from mlirhlo.mosaic.language.functions.arithmetic import (
     broadcast_to,
+    cast,
     maximum,
     minimum,
     round_,
     unary,
     where,
 )
-from mlirhlo.mosaic.language.functions.casts import cast
 from mlirhlo.mosaic.language.functions.products import dot as _dot
 from mlirhlo.mosaic.language.functions.products import dot_general
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value

@@ -12,13 +12,13 @@ import numpy as np
 from mlirhlo.mosaic.language.elements import F32, I32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.functions.arithmetic import (
     broadcast_to,
+    cast,
     equal,
     not_equal,
     sqrt,
     square,
 )
 from mlirhlo.mosaic.language.functions.arithmetic import where as choose
-from mlirhlo.mosaic.language.functions.casts import cast
 from mlirhlo.mosaic.language.functions.reductions import (
     all_,
     argmax,

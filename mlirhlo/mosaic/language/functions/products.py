@@ -11,7 +11,7 @@ from mlirhlo.dialects.tpu.attributes import DotDimensionNumbersAttr
 from mlirhlo.dialects.tpu.values import DotDimensionNumbers
 from mlirhlo.mosaic.language.elements import F32, I32, DType, DTypeLike, as_dtype, kind_of, promoted
 from mlirhlo.mosaic.language.faults import bad_shape, bad_type
-from mlirhlo.mosaic.language.functions.casts import cast
+from mlirhlo.mosaic.language.functions.arithmetic import cast
 from mlirhlo.mosaic.language.functions.shapes import normal_axis, reshape
 from mlirhlo.mosaic.language.trace import attribute, emit_one, flag, vector_type
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, constant

@@ -11,6 +11,8 @@ from mlirhlo.mosaic.language.elements import F32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_type
 from mlirhlo.mosaic.language.functions.arithmetic import (
     abs_,
+    bitcast_convert_type,
+    cast,
     equal,
     less,
     log1p,
@@ -22,7 +24,6 @@ from mlirhlo.mosaic.language.functions.arithmetic import (
     square,
     where,
 )
-from mlirhlo.mosaic.language.functions.casts import bitcast_convert_type, cast
 from mlirhlo.mosaic.language.functions.extras import prng_random_bits
 from mlirhlo.mosaic.language.value import ArrayLike, Value, as_value
 

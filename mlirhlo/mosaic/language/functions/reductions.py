@@ -20,6 +20,7 @@ from mlirhlo.mosaic.language.faults import bad_spec, bad_type
 from mlirhlo.mosaic.language.functions.arithmetic import (
     add,
     broadcast_to,
+    cast,
     cast_bool,
     from_bool,
     logical_and,
@@ -29,7 +30,6 @@ from mlirhlo.mosaic.language.functions.arithmetic import (
     minimum,
 )
 from mlirhlo.mosaic.language.functions.arithmetic import where as select
-from mlirhlo.mosaic.language.functions.casts import cast
 from mlirhlo.mosaic.language.functions.shapes import (
     element,
     expand_dims,

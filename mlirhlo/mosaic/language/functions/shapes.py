@@ -18,12 +18,12 @@ from mlirhlo.mosaic.language.elements import BOOL, F32, I32, DTypeLike, as_dtype
 from mlirhlo.mosaic.language.faults import bad_index, bad_shape, bad_spec, bad_type
 from mlirhlo.mosaic.language.functions.arithmetic import (
     broadcast_to,
+    cast,
     cast_bool,
     from_bool,
     pair,
     where,
 )
-from mlirhlo.mosaic.language.functions.casts import cast
 from mlirhlo.mosaic.language.trace import emit_one, int_attr, ints, vector_type
 from mlirhlo.mosaic.language.value import ON_NUMPY, ArrayLike, Value, as_value, constant
 

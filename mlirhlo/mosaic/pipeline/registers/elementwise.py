@@ -11,8 +11,8 @@ from mlirhlo.dialects.tpu.attributes import PackFormatAttr
 from mlirhlo.importing import LATE
 from mlirhlo.mosaic.attributes import attribute_of, name_of
 from mlirhlo.mosaic.pipeline.building import attribute, element_of, is_vector
+from mlirhlo.mosaic.pipeline.constants import splat
 from mlirhlo.mosaic.pipeline.faults import cannot
-from mlirhlo.mosaic.pipeline.folds import splat
 from mlirhlo.mosaic.pipeline.registers.moving import (
     parts_of,
     relaid,

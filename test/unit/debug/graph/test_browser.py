@@ -1,75 +1,19 @@
 """The page in a browser: what clicks and keys do, no console message, no request, hostile names."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import Page, browser, needs_browser
 from program_shapes.networks import flat_module, layered_module
-from support import CORPUS, DATA, needs_shared
+from support import CORPUS, needs_shared
+from unit.debug.graph.browser_pages import STAGES, layers, narrow, search, selected, shown
 
 from mlirhlo.debug.graph import GraphOptions, Stage, render
-from mlirhlo.debug.index.folder import read_folder
-from mlirhlo.debug.index.report import print_report
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.formats import load
 from mlirhlo.formats.hlo_text import parse_module
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, needs_browser]
-
-CPU = DATA / "dumps/cpu"
-STAGES = (
-    "module_0000.jit_mlp.before_optimizations.txt",
-    "module_0000.jit_mlp.0000.HLO_passes_after_layout_assignment.after_reshape-decomposer.before_fusion.txt",
-    "module_0000.jit_mlp.0001.HLO_passes_after_layout_assignment.after_fusion.before_fusion-wrapper.txt",
-    "module_0000.jit_mlp.cpu_after_optimizations.txt",
-)
-
-
-@pytest.fixture(scope="module")
-def shared_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def page(shared_page: Page) -> Iterator[Page]:
-    shared_page.requests()
-    yield shared_page
-    assert shared_page.messages() == [], "the console is silent"
-    addresses = shared_page.requests()
-    assert all(address.startswith("file:") for address in addresses), addresses
-
-
-def shown(page: Page, folder: Path, text: str, **options: object) -> Page:
-    path = folder / "page.html"
-    path.write_text(render(parse_module(text), "html", GraphOptions(**options)))
-    page.open(path)
-    return page
-
-
-@pytest.fixture
-def mlp(page: Page, tmp_path: Path) -> Page:
-    return shown(page, tmp_path, (CPU / STAGES[-1]).read_text())
-
-
-@pytest.fixture
-def staged(page: Page, tmp_path: Path) -> Page:
-    stages = tuple(Stage(name, parse_module((CPU / name).read_text()), name) for name in STAGES)
-    path = tmp_path / "page.html"
-    path.write_text(render(stages[-1].module, "html", GraphOptions(stages=stages)))
-    page.open(path)
-    return page
-
-
-def search(page: Page, query: str) -> None:
-    page.press("/")
-    page.run("document.getElementById('query').value = ''")
-    page.press(query, "\ue007")
-
-
-def selected(page: Page) -> str:
-    return page.text("#instruction h2")
 
 
 def test_first_view_is_the_entry(mlp: Page) -> None:
@@ -363,126 +307,6 @@ def test_colours_by_buffer(mlp: Page) -> None:
     assert "parameter" in mlp.text("#legend")
     search(mlp, "reduce_divide_fusion")
     assert "allocation" in mlp.text("#instruction")
-
-
-def narrow(page: Page, width: int) -> None:
-    """A window as wide as a telephone's; 0 for the usual one."""
-    name = "setDeviceMetricsOverride" if width else "clearDeviceMetricsOverride"
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False} if width else {}
-    page.driver.execute_cdp_cmd(f"Emulation.{name}", size)
-
-
-FITS = "return document.documentElement.scrollWidth <= innerWidth"
-
-
-def test_a_narrow_window_has_all_of_the_page(staged: Page) -> None:
-    narrow(staged, 390)
-    try:
-        assert staged.run(FITS)
-        staged.click("#help")
-        staged.press("\ue00c")
-        search(staged, "exp.0")
-        assert selected(staged) == "exp.0"
-        assert staged.run("return document.querySelector('#instruction h2').checkVisibility()")
-    finally:
-        narrow(staged, 0)
-
-
-def test_a_report_fits_and_its_links_open_what_they_lead_to(page: Page, tmp_path: Path) -> None:
-    path = tmp_path / "dump.html"
-    path.write_text(print_report(read_folder(str(CPU))))
-    page.driver.get(path.as_uri())
-    narrow(page, 390)
-    try:
-        assert page.run(FITS)
-        shown = "return document.querySelector('details h3').checkVisibility()"
-        assert not page.run(shown)
-        page.click("a[href='#m0']")
-        page.until(shown)
-        assert page.run(FITS)
-    finally:
-        narrow(page, 0)
-
-
-SIZES = {"small": (1280, 800), "usual": (1500, 950), "telephone": (390, 844)}
-
-PICTURE = """
-const canvas = document.getElementById('canvas').getBoundingClientRect();
-const boxes = [...document.querySelectorAll('.place')].map((p) => p.getBoundingClientRect());
-const legend = document.getElementById('strip').getBoundingClientRect();
-return {
-  isWhole: boxes.every((r) => r.left >= canvas.left - 1 && r.right <= canvas.right + 1
-    && r.top >= canvas.top - 1 && r.bottom <= canvas.bottom + 1),
-  isFree: boxes.every((r) => r.bottom <= legend.top + 1),
-  isLegendWhole: [...document.querySelectorAll('#legend span')].map((s) => s.getBoundingClientRect())
-    .every((r) => r.left >= legend.left && r.right <= legend.right + 1 && r.bottom <= legend.bottom + 1),
-  hasLegend: document.querySelectorAll('#legend span').length > 1,
-  scale: Number.parseFloat(document.getElementById('scale').textContent),
-  boxes: document.querySelectorAll('.place:not(.stub)').length,
-  stubs: document.querySelectorAll('.place.stub').length,
-};
-"""
-
-
-def sized(page: Page, name: str) -> None:
-    width, height = SIZES[name]
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
-@pytest.fixture(params=sorted(SIZES))
-def window(page: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
-    sized(page, request.param)
-    yield page
-    narrow(page, 0)
-
-
-def layers(count: int, *, scoped: bool) -> str:
-    """A network with softmax in every layer, without metadata or with scopes."""
-    lines = ["HloModule net", "", "sum {", "  a = f32[] parameter(0)", "  b = f32[] parameter(1)"]
-    lines += [
-        "  ROOT c = f32[] add(a, b)",
-        "}",
-        "",
-        "ENTRY main {",
-        "  x.0 = f32[8,8] parameter(0)",
-        "  zero = f32[] constant(0)",
-    ]
-    at, last = (', metadata={{op_name="jit(f)/layer_{}/op"}}' if scoped else ""), "x.0"
-    for n in range(count):
-        where = at.format(n)
-        lines += [
-            f"  w.{n} = f32[8,8] parameter({n + 1})",
-            f"  d.{n} = f32[8,8] dot({last}, w.{n}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{where}",
-            f"  e.{n} = f32[8,8] exponential(d.{n}){where}",
-            f"  s.{n} = f32[8] reduce(e.{n}, zero), dimensions={{1}}, to_apply=sum{where}",
-            f"  b.{n} = f32[8,8] broadcast(s.{n}), dimensions={{0}}{where}",
-            f"  q.{n} = f32[8,8] divide(e.{n}, b.{n}){where}",
-            f"  t.{n} = f32[8,8] tanh(q.{n}){where}",
-            f"  r.{n} = f32[8,8] add(t.{n}, {last}){where}",
-        ]
-        last = f"r.{n}"
-    return "\n".join([*lines, f"  ROOT out = f32[8,8] negate({last})", "}"])
-
-
-@pytest.mark.parametrize("scoped", [False, True], ids=["plain", "scoped"])
-@pytest.mark.parametrize("count", [2, 40])
-def test_first_view_fits_and_can_be_read(
-    window: Page, tmp_path: Path, count: int, scoped: bool
-) -> None:
-    found = shown(window, tmp_path, layers(count, scoped=scoped)).run(PICTURE)
-    assert found["isWhole"]
-    assert found["isFree"], "the legend covers nothing"
-    assert found["hasLegend"]
-    assert found["isLegendWhole"]
-    assert found["scale"] >= 80
-    assert window.run(FITS)
-    window.press("u", "u")
-    found = window.run(PICTURE)
-    assert found["isWhole"], "fit is the whole, at any size"
-    assert found["stubs"] < found["boxes"]
-    window.click("#fold")
-    assert window.run(PICTURE)["scale"] >= 80
 
 
 def test_groups_say_what_they_compute(page: Page, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mlirhlo
 from mlirhlo.cli.opt.gpu_stages import context
-from mlirhlo.cli.opt.stage_files import parsed
+from mlirhlo.cli.opt.stage_parsing import parsed
 from mlirhlo.cli.opt.stages import render_module
 from mlirhlo.lowering.gpu.compiler import merged, plan_gpu
 from mlirhlo.lowering.gpu.devices import device

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirhlo.analysis.call_graph import CallGraph
 from mlirhlo.analysis.shape_inference.base import declare
-from mlirhlo.analysis.verification.verifier_report import CALLS, Report
+from mlirhlo.analysis.verification.report import CALLS, Report
 from mlirhlo.dialects.hlo.attributes.base import str_of, symbols_of
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp

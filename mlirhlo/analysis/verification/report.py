@@ -9,7 +9,7 @@ from typing import TypeAlias
 from xdsl.ir import Operation
 
 from mlirhlo.analysis.shape_inference.base import CONSTRAINTS, ConstraintError
-from mlirhlo.analysis.verification.verifier_places import place_of
+from mlirhlo.analysis.verification.locations import place_of
 from mlirhlo.diagnostics import Diagnostic, Place
 from mlirhlo.dialects.hlo.module import source_of
 from mlirhlo.dialects.hlo.ops import ComputationOp

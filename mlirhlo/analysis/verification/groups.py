@@ -6,7 +6,7 @@ from enum import Enum
 from typing import cast
 
 from mlirhlo.analysis.shape_inference.base import declare
-from mlirhlo.analysis.verification.verifier_report import GROUPS, Report
+from mlirhlo.analysis.verification.report import GROUPS, Report
 from mlirhlo.dialects.hlo.attributes.base import bool_of, ints
 from mlirhlo.dialects.hlo.attributes.groups import IotaGroups, ReplicaGroups, ReplicaGroupsAttr
 from mlirhlo.dialects.hlo.attributes.kinds import IntegerListsAttr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from mlirhlo.analysis.shape_inference.base import declare
-from mlirhlo.analysis.verification.verifier_report import COMPUTATION, Report
+from mlirhlo.analysis.verification.report import COMPUTATION, Report
 from mlirhlo.dialects.hlo.attributes.base import ints
 from mlirhlo.dialects.hlo.ops import ComputationOp, ReturnOp
 from mlirhlo.dialects.hlo.ops.base import Instruction

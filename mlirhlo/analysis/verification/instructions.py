@@ -15,8 +15,8 @@ from xdsl.ir import Attribute
 
 from mlirhlo.analysis.shape_inference import ConstraintError, check_declared, infer
 from mlirhlo.analysis.shape_inference.base import declare, plain
-from mlirhlo.analysis.verification.verifier_layouts import layout_problem, shape_attributes
-from mlirhlo.analysis.verification.verifier_report import LAYOUT, Report
+from mlirhlo.analysis.verification.layouts import layout_problem, shape_attributes
+from mlirhlo.analysis.verification.report import LAYOUT, Report
 from mlirhlo.dialects.hlo.attributes.header import ProgramLayout
 from mlirhlo.dialects.hlo.attributes.sharding import Sharding, ShardingAttr, ShardingKind
 from mlirhlo.dialects.hlo.ops.base import Instruction

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlirhlo.analysis.shape_inference.base import declare, plain
-from mlirhlo.analysis.verification.verifier_layouts import layout_problem
-from mlirhlo.analysis.verification.verifier_report import HEADER, Report
+from mlirhlo.analysis.verification.layouts import layout_problem
+from mlirhlo.analysis.verification.report import HEADER, Report
 from mlirhlo.dialects.hlo.module import HloModule
 from mlirhlo.dialects.hlo.ops import ComputationOp
 from mlirhlo.dialects.hlo.shapes import ArrayShape, Shape, TupleShape, compatible, leaves, subshape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlirhlo.analysis.shape_inference.base import declare
-from mlirhlo.analysis.verification.verifier_report import PAIRS, Report
+from mlirhlo.analysis.verification.report import PAIRS, Report
 from mlirhlo.dialects.hlo.attributes.base import bool_of, int_of
 from mlirhlo.dialects.hlo.module import holder
 from mlirhlo.dialects.hlo.ops.base import Instruction

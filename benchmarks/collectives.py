@@ -6,8 +6,9 @@
 
 Small ones are measured in a loop, so that what starting a program costs is not part of it; a large one is a program.
 Of each the best of `--rounds` is printed: another load on the machine takes its processors away from waiting devices.
-`copy` is one `memcpy` of the bytes of a device. The last line is an asynchronous all-reduce beside other work, which
-takes as long as the work alone where it is hidden.
+`copies` are by time, in those of one `memcpy` of the bytes of a device, and by code: what it reads and writes, over
+twice its bytes. The last lines are an asynchronous all-reduce beside other work, which takes as long as the work alone
+where it is hidden.
 """
 
 from __future__ import annotations
@@ -121,6 +122,23 @@ def copied(values: np.ndarray[Any, Any]) -> float:
     return min(best(lambda: np.copyto(target, values), 1) for _ in range(5))
 
 
+def by_code(text: str) -> float:
+    """How many copies of its operand a device's part of an all-reduce is, by the bytes that it reads and writes."""
+    import mlirhlo
+    from mlirhlo.dialects.hlo.module import HloModule
+    from mlirhlo.lowering.cpu.collective_parts import folded_part, read_part, size_of
+    from mlirhlo.lowering.cpu.collectives import operands_of
+
+    instructions = HloModule(mlirhlo.parse(text).op).instructions
+    op = next(op for op in instructions if op.opcode.name == "all-reduce")
+    me, members = 0, range(DEVICES)
+    parts = [read_part(op, 0, [0] * DEVICES, me, owner) for owner in members]
+    folded = folded_part(op, 0, me, DEVICES)
+    parts += [folded] * DEVICES
+    moved = sum(part.end - part.start for part in parts if part is not None)
+    return moved / (2 * size_of(operands_of(op)[0]))
+
+
 def compare(size: int, element: str, count: int, rounds: int, *, peer: bool) -> None:
     """Prints a row."""
     import ml_dtypes
@@ -128,7 +146,8 @@ def compare(size: int, element: str, count: int, rounds: int, *, peer: bool) -> 
     elements = size // BYTES[element]
     # Written to: what was never written is one page of zeros, which every cache holds.
     values = np.full(elements, 0.5, np.float32 if element == "f32" else ml_dtypes.bfloat16)
-    sides = {"ours": ours(program(elements, element, count, inside=ALL_REDUCE), values)}
+    text = program(elements, element, count, inside=ALL_REDUCE)
+    sides = {"ours": ours(text, values)}
     if peer:
         sides["xla"] = xla(elements, element, count, values)
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -142,7 +161,9 @@ def compare(size: int, element: str, count: int, rounds: int, *, peer: bool) -> 
     if peer:
         theirs = min(times["xla"])
         row += f" {theirs:11.1f} {theirs / mine:7.2f}"
-    say(f"{row}   {mine / copied(values):.1f} copies" if size > 1 << 20 else row)
+    if size > 1 << 20:
+        row += f"   {mine / copied(values):.1f} copies, {by_code(text):.1f} by code"
+    say(row)
 
 
 WORK = "\n  ".join(

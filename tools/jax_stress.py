@@ -3,10 +3,11 @@
     JAX_PLATFORMS=mlirhlo python tools/jax_stress.py
     JAX_PLATFORMS=mlirhlo python tools/jax_stress.py --calls 2000 --only donation
 
-A row a kind: calls a second, and by how many MiB the process grew (its resident set) after the first fifth of the
-calls. A kind fails where it grew by more than `--most` MiB, or gave a wrong value; the process ends with every
-thread's stack where nothing returned for `--limit` seconds. The last rows are processes that end in different ways,
-each after sharded programs and callbacks in several threads. With JAX_PLATFORMS=cpu it is XLA:CPU that runs.
+A row a kind: calls a second, the process's resident set in MiB at the start, after a fifth of the calls, after three
+fifths and at the end, and by how much it grew after the first fifth. A kind fails where it grew by more than `--most`
+MiB, or gave a wrong value; the process ends with every thread's stack where nothing returned for `--limit` seconds.
+The last rows are processes that end in different ways, each after sharded programs and callbacks in several threads.
+With JAX_PLATFORMS=cpu it is XLA:CPU that runs.
 """
 
 from __future__ import annotations
@@ -90,8 +91,10 @@ def resident() -> float:
     return 0.0
 
 
-def strain(call: Callable[[int], bool], calls: int, threads: int, limit: int) -> tuple[float, int]:
-    """MiB by which the process grew after a fifth of the calls, and how many calls were wrong."""
+def strain(
+    call: Callable[[int], bool], calls: int, threads: int, limit: int
+) -> tuple[list[float], int]:
+    """MiB of the process at the start and after each fifth of the calls, and how many calls were wrong."""
     wrong: list[int] = []
 
     def work(first: int, count: int) -> None:
@@ -107,11 +110,11 @@ def strain(call: Callable[[int], bool], calls: int, threads: int, limit: int) ->
             thread.join()
         faulthandler.cancel_dump_traceback_later()
 
-    round_of(calls // 5)
-    before = resident()
-    for _ in range(4):
+    sizes = [resident()]
+    for _ in range(5):
         round_of(calls // 5)
-    return resident() - before, len(wrong)
+        sizes.append(resident())
+    return sizes, len(wrong)
 
 
 PROGRAM = """
@@ -183,10 +186,12 @@ def main() -> int:
         if arguments.only not in name:
             continue
         start = time.perf_counter()
-        grown, wrong = strain(call, arguments.calls, arguments.threads, arguments.limit)
+        sizes, wrong = strain(call, arguments.calls, arguments.threads, arguments.limit)
         rate = arguments.calls / (time.perf_counter() - start)
+        grown = sizes[-1] - sizes[1]
         failed |= bool(wrong) or grown > arguments.most
-        print(f"{name:>18}: {rate:8.0f} calls/s {grown:+7.1f} MiB {wrong} wrong", flush=True)
+        told = " ".join(f"{sizes[n]:7.1f}" for n in (0, 1, 3, 5))
+        print(f"{name:>18}: {rate:8.0f} calls/s {told} {grown:+7.1f} MiB {wrong} wrong", flush=True)
     for name in ENDS:
         if arguments.only in name:
             problem = ending(name, arguments.limit)

@@ -135,17 +135,19 @@ class Machine:
             parts.append(f"partition {partition}")
         return " ".join(parts)
 
-    def run_devices(self, program: Callable[[int, int], T]) -> list[T]:
-        """Results of `program(replica, partition)` on every device, by global device number.
+    def run_devices(
+        self, program: Callable[[int, int], T], own: Sequence[int] | None = None
+    ) -> list[T]:
+        """Results of `program(replica, partition)` on every device, or on these, by global device number.
 
         Raises the first exception any device raised; the others are stopped.
         """
-        count = self.device_count
-        results: list[Any] = [None] * count
+        devices = range(self.device_count) if own is None else own
+        results: dict[int, Any] = {}
         self._forget()
-        if count == 1:
-            with self._runs(0):
-                return [program(0, 0)]
+        if len(devices) == 1:
+            with self._runs(devices[0]):
+                return [program(*self.place(devices[0]))]
 
         def work(device: int) -> None:
             try:
@@ -157,8 +159,8 @@ class Machine:
                 self._fail(problem)
 
         with self._changed:
-            self._running.update(range(count))
-        threads = [threading.Thread(target=work, args=(d,), daemon=True) for d in range(count)]
+            self._running.update(devices)
+        threads = [threading.Thread(target=work, args=(d,), daemon=True) for d in devices]
         try:
             for thread in threads:
                 thread.start()
@@ -172,7 +174,7 @@ class Machine:
             raise
         if self._failure is not None:
             raise self._take_failure()
-        return results
+        return [results[device] for device in devices]
 
     def _take_failure(self) -> BaseException:
         """The error, which nothing here refers to any longer: its traceback refers to this machine."""

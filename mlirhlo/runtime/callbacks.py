@@ -78,10 +78,12 @@ class Callbacks:
         """A machine of as many devices as the module wants."""
         return Machine(self.devices.replicas, self.devices.partitions)
 
-    def start(self, machine: Machine, replica: int, partition: int) -> Running:
-        """A run on one device of a machine."""
+    def start(
+        self, machine: Machine, replica: int, partition: int, *, meets: bool = True
+    ) -> Running:
+        """A run on one device of a machine; `meets`: whether it needs a world of this process to meet others in."""
         program = _Program(self.interpreter, machine)
-        world = self._world(machine) if self._natives else None
+        world = self._world(machine) if self._natives and meets else None
         return Running(self, DeviceFrame(program, replica, partition), world)
 
     def _world(self, machine: Machine) -> World:

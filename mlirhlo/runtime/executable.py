@@ -189,7 +189,8 @@ class Executable:
             else:
                 if key not in self._ranks:
                     self._ranks[key] = rank_worlds.world_of(sites, machine, owners)
-                self._ranks[key].run(runner, inputs, outputs)
+                assert slow.callbacks is not None
+                self._ranks[key].run(runner, inputs, outputs, slow.callbacks, machine)
         return [slow.result(made) for made in outputs]
 
     @staticmethod

@@ -116,8 +116,9 @@ class World:
         ]
         self._lay_out(seats)
         self._fill(seats)
-        self._since: dict[int, float] = {}
-        self._told: set[int] = set()
+        self._since: dict[tuple[int, int], float] = {}
+        """By device and number of its meeting, since when it waits there."""
+        self._told: set[tuple[int, int]] = set()
 
     # ------------------------------------------------------------ memory
 
@@ -291,14 +292,18 @@ class World:
         return f"in {op.opcode.name} %{op.instruction_name} for {devices}"
 
     def tell(self) -> None:
-        """Warns of devices that have waited for long."""
-        now, waits = time.monotonic(), self.waits()
-        self._since = {d: self._since.get(d, now) for d in waits}
-        for device, since in self._since.items():
-            if now - since >= _LONG_S and device not in self._told:
-                self._told.add(device)
-                who = self.machine.describe(device)
-                LOG.warning("%s waits %s since %d s", who, waits[device], now - since)
+        """Warns of devices that have waited in one meeting for long."""
+        now = time.monotonic()
+        waits = {
+            (device, int(self.memory[wait[1].rounds[device]])): wait
+            for device, wait in self._waiting()
+        }
+        self._since = {key: self._since.get(key, now) for key in waits}
+        for key, since in self._since.items():
+            if now - since >= _LONG_S and key not in self._told:
+                self._told.add(key)
+                who, what = self.machine.describe(key[0]), self._reason(*waits[key])
+                LOG.warning("%s waits %s since %d s", who, what, now - since)
 
 
 def check_shapes(op: Instruction, count: int) -> None:

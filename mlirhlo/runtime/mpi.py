@@ -13,11 +13,13 @@ import ctypes
 import functools
 import hashlib
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -69,6 +71,8 @@ class Ranks:
         self.mpi: Any = MPI
         self.world: Any = MPI.COMM_WORLD.Dup()
         self.farewells: Any = MPI.COMM_WORLD.Dup()
+        self.values: Any = MPI.COMM_WORLD.Dup()
+        _forget_names()
         self.rank: int = self.world.Get_rank()
         self.count: int = self.world.Get_size()
         self.most_tag = cast(int, self.world.Get_attr(MPI.TAG_UB))
@@ -144,6 +148,21 @@ class Ranks:
         with self.watched(lambda: (what, peers, time.monotonic() - began)):
             return cast("list[Any]", self.group(members).allgather(value))
 
+    def swap(
+        self, value: dict[int, Any], device: int, firsts: Mapping[int, int], count: int
+    ) -> dict[int, Any]:
+        """Values by device, of a device of `count` for those of others; `firsts`: by other rank, its device."""
+        sends = [
+            self.values.isend(value, rank, (device * count + first) % self.most_tag)
+            for rank, first in firsts.items()
+        ]
+        found: dict[int, Any] = {}
+        for rank, first in firsts.items():
+            found |= self.values.recv(source=rank, tag=(first * count + device) % self.most_tag)
+        for send in sends:
+            send.wait()
+        return found
+
     def group(self, members: tuple[int, ...]) -> Any:
         """The communicator of these ranks, which all ask for it."""
         if members not in self._groups:
@@ -199,6 +218,17 @@ class Ranks:
                 self.fail(f"waits {what}, and rank {gone[0]} has ended")
             elif since > limit_s():
                 self.fail(f"waits {what} since {since:.0f} s")
+
+
+_SEGMENT = re.compile(r" (/dev/shm/mpich_shm_\w+)$", re.MULTILINE)
+
+
+def _forget_names() -> None:
+    """Unlinks MPICH's shared memory, which all ranks of the machine have opened by now: of ranks that are killed
+    nothing stays behind. MPICH unlinks it at its end, and does not mind that it is gone."""
+    with suppress(OSError):
+        for path in set(_SEGMENT.findall(Path("/proc/self/maps").read_text())):
+            Path(path).unlink(missing_ok=True)
 
 
 @functools.cache

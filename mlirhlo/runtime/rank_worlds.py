@@ -1,19 +1,21 @@
 """The worlds of devices that ranks of MPI run: in memory that the processes of a machine share, or with messages.
 
-`mpi_ir.py` says what the routes of a collective hold.
+`mpi_ir.py` says what the routes of a collective hold. What has no machine code, and callbacks, run in Python on each
+device; where they meet others, the values go from rank to rank (`RankMachine`).
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlirhlo.diagnostics import error
+from mlirhlo.interp.machine import Machine
+from mlirhlo.interp.registry import Value
 from mlirhlo.lowering import meeting_words as words
 from mlirhlo.lowering.cpu.collective_parts import (
     Part,
@@ -30,14 +32,58 @@ from mlirhlo.runtime.shared_memory import share
 
 if TYPE_CHECKING:
     from mlirhlo.dialects.hlo.ops.base import Instruction
-    from mlirhlo.interp.machine import Machine
     from mlirhlo.lowering.plan.steps import Site
     from mlirhlo.runtime.arguments import Array, Runs
+    from mlirhlo.runtime.callbacks import Callbacks
 
 _MOST_BYTES = 1 << 30
 """Of a message: counts of MPI are 32 bits wide."""
 MEMORY = "MLIRHLO_MPI_MEMORY"
 """0: ranks of one machine exchange messages, too."""
+
+
+class RankMachine(Machine):
+    """Devices that several ranks run, as those see them that run here; threads of one rank meet as on any machine."""
+
+    def __init__(self, machine: Machine, ranks: Ranks, owners: Sequence[int]) -> None:
+        """`owners`: by device, the rank that runs it."""
+        calls = machine.custom_calls
+        super().__init__(
+            machine.replicas, machine.partitions, seed=machine.seed, custom_calls=calls
+        )
+        self._ranks, self._owners = ranks, owners
+        self._waiting: dict[int, Wait] = {}
+
+    def exchange(
+        self, device: int, key: Hashable, members: tuple[int, ...], value: Value, what: str
+    ) -> list[Value]:
+        """As of any machine: the first member of each rank meets those of the other ranks."""
+        by_rank: dict[int, list[int]] = {}
+        for member in members:
+            by_rank.setdefault(self._owners[member], []).append(member)
+        own = tuple(by_rank[self._ranks.rank])
+        values = super().exchange(device, key, own, value, what)
+        if len(by_rank) == 1:
+            return values
+        found: Any = dict(zip(own, values, strict=True))
+        if device == own[0]:
+            del by_rank[self._ranks.rank]
+            self._waiting[device] = (
+                f"in {what} for {listed([*by_rank])}",
+                [*by_rank],
+                time.monotonic(),
+            )
+            firsts = {rank: theirs[0] for rank, theirs in by_rank.items()}
+            found |= self._ranks.swap(found, device, firsts, self.device_count)
+            del self._waiting[device]
+        found = super().exchange(device, (key, "all ranks"), own, found, what)[0]
+        return [found[member] for member in members]
+
+    def wait(self) -> Wait | None:
+        """What a device of this rank waits in outside of machine code, since how many seconds; None where none does."""
+        for what, peers, began in self._waiting.copy().values():
+            return what, peers, time.monotonic() - began
+        return None
 
 
 class RankWorld(meetings.World):
@@ -55,20 +101,28 @@ class RankWorld(meetings.World):
         super().__init__(sites, machine)
 
     def run(
-        self, runner: Runs, inputs: Sequence[Sequence[Array]], outputs: Sequence[Sequence[Array]]
+        self,
+        runner: Runs,
+        inputs: Sequence[Sequence[Array]],
+        outputs: Sequence[Sequence[Array]],
+        callbacks: Callbacks,
+        machine: Machine,
     ) -> None:
-        """Runs a module on this rank's devices. Raises as the runner does, and `HloError` HLO0878, HLO0354."""
+        """Runs a module on this rank's devices of a machine, with callbacks as they have their meaning there.
 
-        def run_one(device: int, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-            runner.run([*arguments, self.context(device)], results)
+        Raises as the runner does, and `HloError` HLO0878, HLO0354.
+        """
+        devices = RankMachine(machine, self.ranks, self.owners)
+        is_native = any(site.is_native for site in self.sites)
 
-        with self.ranks.watched(self.wait):
-            if len(self.own) == 1:
-                run_one(self.own[0], inputs[0], outputs[0])
-            else:
-                with ThreadPoolExecutor(len(self.own)) as threads:
-                    for _ in threads.map(run_one, self.own, inputs, outputs):
-                        pass
+        def run_one(replica: int, partition: int) -> None:
+            device = devices.device(replica, partition)
+            number, contexts = self.own.index(device), [self.context(device)] * is_native
+            with callbacks.start(devices, replica, partition, meets=False):
+                runner.run([*inputs[number], *contexts], outputs[number])
+
+        with self.ranks.watched(lambda: self.wait() or devices.wait()):
+            devices.run_devices(run_one, self.own)
         self.check()
 
     def check(self) -> None:
@@ -114,7 +168,7 @@ class SharedWorld(RankWorld):
     def _allocate(self, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         self._end = self._buffers = count
         for site in self.sites:
-            sizes = 0 if site.op is None else sum(map(_rounded, _sizes(site.op)))
+            sizes = sum(map(_rounded, _sizes(site)))
             self._end += self.machine.device_count * sizes // words.WORD
         memory = share(self.ranks.group(tuple(sorted(set(self.owners)))), self._end)
         if memory is None:
@@ -129,7 +183,7 @@ class SharedWorld(RankWorld):
             if site.op is None:
                 continue
             for device, context in enumerate(self._contexts):
-                copied = _sizes(site.op)
+                copied = _sizes(site)
                 addresses: list[int] = []
                 for size in copied:
                     addresses.append(at)
@@ -144,9 +198,10 @@ class SharedWorld(RankWorld):
         self.ranks.group(tuple(sorted(set(self.owners)))).Barrier()
 
 
-def _sizes(op: Instruction) -> list[int]:
+def _sizes(site: Site) -> list[int]:
     """Bytes of the buffers of a collective that are copied: the operands, and results that others write."""
-    if base_of(op) in ("partition-id", "replica-id"):
+    op = site.op
+    if op is None or not site.is_native or base_of(op) in ("partition-id", "replica-id"):
         return []
     operands = [size_of(shape) for shape in operands_of(op)]
     folds = base_of(op) == "all-reduce"
@@ -252,9 +307,15 @@ def world_of(sites: Sequence[Site], machine: Machine, owners: Sequence[int]) -> 
 
     Raises `HloError` HLO0878.
     """
-    if not all(site.is_native for site in sites):
-        names = sorted({s.op.opcode.name for s in sites if s.op is not None and not s.is_native})
-        raise error("HLO0878", f"runs in Python, and not on several ranks: {', '.join(names)}")
+    sending = sorted(
+        {s.op.opcode.name for s in sites if s.op is not None and s.op.opcode.transfers}
+    )
+    if sending:
+        raise error(
+            "HLO0878",
+            f"does not run on several ranks: {', '.join(sending)}",
+            help="use collective-permute, or run all devices in one process",
+        )
     ranks().compare(sites, tuple(sorted(set(owners))))
     if os.environ.get(MEMORY) != "0":
         try:

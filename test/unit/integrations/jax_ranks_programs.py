@@ -15,7 +15,7 @@ if int(os.environ.get("PMI_SIZE", "1")) > 1:
 
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental import multihost_utils
+from jax.experimental import io_callback, multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -64,6 +64,27 @@ def train(name: str, mesh: Mesh, batch: str | None, inner: str | None) -> None:
     say(f"{name} weights", np.round(whole(weights[0]), 4)[0, :4])
 
 
+def call(mesh: Mesh, x: jax.Array) -> None:
+    """Callbacks on every device, and on one of them for all."""
+
+    def tripled(v: Any) -> Any:
+        return jax.pure_callback(
+            lambda a: np.asarray(a) * 3, jax.ShapeDtypeStruct(v.shape, v.dtype), v
+        )
+
+    def of_each(v: Any) -> Any:
+        return tripled(v) + jax.lax.psum(v, "d")
+
+    spec = P("d")
+    each = jax.jit(jax.shard_map(of_each, mesh=mesh, in_specs=spec, out_specs=spec))
+    say("callbacks of each", whole(each(x)))
+    say("callback of one", whole(jax.jit(lambda v: tripled(v) + v.sum())(x)))
+    again = jax.jit(lambda v: jax.lax.fori_loop(0, 3, lambda _, w: tripled(w) + v, v))
+    say("callbacks of a loop", whole(again(x)))
+    seen = jax.jit(lambda v: io_callback(lambda a: np.asarray(a) + 1, v, v) + v)
+    say("ordered callback", whole(seen(x)))
+
+
 def main() -> None:
     """Prints all lines."""
     line = Mesh(np.array(jax.devices()), "d")
@@ -90,6 +111,7 @@ def main() -> None:
             )
         ),
     )
+    call(line, x)
     train("data", line, "d", None)
     train("tensor", line, None, "d")
     say("donated", jax.jit(lambda v: v * 3, donate_argnums=0)(x).addressable_data(0))

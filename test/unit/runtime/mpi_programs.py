@@ -128,6 +128,9 @@ def main() -> None:
         total(100_001)
         return
     total()
+    # Of ranks that are killed no memory with a name stays behind.
+    mapped = Path("/proc/self/maps").read_text().splitlines()
+    assert not [line for line in mapped if "/dev/shm/" in line and not line.endswith("(deleted)")]
     if rank == 2:
         if what == "raises":
             raise ValueError("of rank 2")

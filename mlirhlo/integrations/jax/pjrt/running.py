@@ -24,7 +24,6 @@ from mlirhlo.integrations.jax.pjrt.machine import (
 )
 from mlirhlo.integrations.jax.pjrt.objects import objects
 from mlirhlo.integrations.jax.pjrt.programs import Leaf, Program, program_at
-from mlirhlo.interp.machine import Machine
 from mlirhlo.interp.registry import TOKEN
 from mlirhlo.lowering.memory_order import physical_order
 
@@ -70,7 +69,7 @@ def _run(program: Program, arguments: Sequence[Sequence[Any]], args: Any) -> lis
     """Results by device."""
     executable = program.executable
     if program.owners:
-        devices = Machine(program.replicas, program.partitions)
+        devices = machine_for(program, args)
         return [_flat(one) for one in executable.run_ranks(devices, arguments, program.owners)]
     if len(arguments) == 1 and not executable.has_callbacks:
         return [_flat(executable(*arguments[0]))]

@@ -147,7 +147,7 @@ class Machine:
         self._forget()
         if len(devices) == 1:
             with self._runs(devices[0]):
-                return [program(*self.place(devices[0]))]
+                return [program(*divmod(devices[0], self.partitions))]
 
         def work(device: int) -> None:
             try:

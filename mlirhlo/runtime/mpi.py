@@ -156,12 +156,12 @@ class Ranks:
             self.values.isend(value, rank, (device * count + first) % self.most_tag)
             for rank, first in firsts.items()
         ]
-        found: dict[int, Any] = {}
+        others: dict[int, Any] = {}
         for rank, first in firsts.items():
-            found |= self.values.recv(source=rank, tag=(first * count + device) % self.most_tag)
+            others |= self.values.recv(source=rank, tag=(first * count + device) % self.most_tag)
         for send in sends:
             send.wait()
-        return found
+        return others
 
     def group(self, members: tuple[int, ...]) -> Any:
         """The communicator of these ranks, which all ask for it."""

@@ -65,7 +65,7 @@ class RankMachine(Machine):
         values = super().exchange(device, key, own, value, what)
         if len(by_rank) == 1:
             return values
-        found: Any = dict(zip(own, values, strict=True))
+        merged: Any = dict(zip(own, values, strict=True))
         if device == own[0]:
             del by_rank[self._ranks.rank]
             self._waiting[device] = (
@@ -74,10 +74,10 @@ class RankMachine(Machine):
                 time.monotonic(),
             )
             firsts = {rank: theirs[0] for rank, theirs in by_rank.items()}
-            found |= self._ranks.swap(found, device, firsts, self.device_count)
+            merged |= self._ranks.swap(merged, device, firsts, self.device_count)
             del self._waiting[device]
-        found = super().exchange(device, (key, "all ranks"), own, found, what)[0]
-        return [found[member] for member in members]
+        merged = super().exchange(device, (key, "all ranks"), own, merged, what)[0]
+        return [merged[member] for member in members]
 
     def wait(self) -> Wait | None:
         """What a device of this rank waits in outside of machine code, since how many seconds; None where none does."""

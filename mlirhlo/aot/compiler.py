@@ -31,6 +31,7 @@ from mlirhlo.lowering.loops_to_llvm import convert_to_llvm
 from mlirhlo.lowering.plan.in_memory import physical_bytes
 from mlirhlo.lowering.plan.passes import check_sizes
 from mlirhlo.rewrites.cloning import clone_module
+from mlirhlo.runtime.generated.bf16_ir import add_to_bf16
 from mlirhlo.runtime.jit import compile_object
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ def _joined(
     around = LlvmBuilder(attributes)
     runtime_ir.add_wrapper(around, wrapper)
     if any("bfloat" in one.text for one in lowered):
-        runtime_ir.add_to_bf16(around)
+        add_to_bf16(around)
     base = _parsed(llvm, print_llvm(around.module()), wrapper.triple)
     names = [v.name for v in (*shared.functions, *shared.global_variables) if not v.is_declaration]
     base.link_in(shared)

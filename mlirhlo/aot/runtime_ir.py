@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from xdsl.dialects.builtin import bf16, f32, i8, i16, i32, i64
+from xdsl.dialects.builtin import i8, i32, i64
 from xdsl.dialects.llvm import LLVMStructType
 
 from mlirhlo.aot.devices import Tables
@@ -104,17 +104,6 @@ def add_wrapper(m: LlvmBuilder, wrapper: Wrapper) -> None:
         number, pause = FUTEX.get(wrapper.machine, (0, ""))
         add_devices(m, wrapper.devices, number, pause)
     _add_run(m, wrapper)
-
-
-def add_to_bf16(m: LlvmBuilder) -> None:
-    """Adds what LLVM calls to round to bf16, and libraries of compilers before GCC 13 lack."""
-    f = m.function("__truncsfbf2", [f32], bf16, is_public=True)
-    (x,) = f.arguments
-    bits = x.bitcast(i32)
-    rounded = bits + (((bits >> 16) & 1) + 0x7FFF)
-    is_nan = (bits & 0x7FFF_FFFF).cmp("ugt", 0x7F80_0000)
-    chosen = is_nan.select(bits | 0x40_0000, rounded)
-    f.ret((chosen >> 16).to(i16).bitcast(bf16))
 
 
 def _add_texts(m: LlvmBuilder, name: str, texts: Sequence[str]) -> None:

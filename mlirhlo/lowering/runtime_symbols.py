@@ -8,3 +8,6 @@ PARALLEL_FOR = "mlirhlo_parallel_for"
 
 MAX_THREADS = 256
 """Threads of a pool, at the most."""
+
+TO_BF16 = "__truncsfbf2"
+"""`(x)`: an f32 as the nearest bf16; LLVM's name for it."""

@@ -282,12 +282,15 @@ def _page(name: str) -> str | None:
 def _signature(name: str) -> str:
     """Names of an operation's operands and attributes, where its dialect is known."""
     if (row := STABLEHLO.get(name) or CHLO.get(name)) is not None:
-        operands, attributes = row.operands, [p.name for p in row.properties]
+        operands, attributes = [o.name for o in row.operands], [p.name for p in row.properties]
     elif (kernel := TPU.get(name)) is not None:
-        operands, attributes = kernel.operands, [a.name for a in kernel.attributes]
+        operands, attributes = (
+            [o.name for o in kernel.operands],
+            [a.name for a in kernel.attributes],
+        )
     else:
         return ""
-    lists = {"operands": [o.name for o in operands], "attributes": attributes}
+    lists = {"operands": operands, "attributes": attributes}
     parts = [
         f"{what}: {', '.join(f'`{n}`' for n in names)}" for what, names in lists.items() if names
     ]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 
 from mlirhlo.diagnostics import error
 from mlirhlo.importing import LATE
 from mlirhlo.lowering import routines
-from mlirhlo.lowering.runtime_symbols import TO_BF16
 from mlirhlo.runtime import calls, threads
-from mlirhlo.runtime.cache import builder_code
-from mlirhlo.runtime.jit import Library
 
 with LATE:
     from mlirhlo.runtime import callbacks, checked, mpi
@@ -23,8 +19,6 @@ _OURS = re.compile(r"@(mlirhlo_\w+)\(")
 def externals(text: str) -> dict[str, int]:
     """By symbol, for all that LLVM assembly calls. Raises `HloError` HLO0434 for what is not there."""
     found = threads.externals(text) | calls.externals(text)
-    if "bfloat" in text or f"@{TO_BF16}(" in text:
-        found[TO_BF16] = _to_bf16().address(TO_BF16)
     others = set(_OURS.findall(text)) - found.keys()
     of_libraries = [s for s in others if s.startswith((routines.LAPACK, routines.FFT))]
     if of_libraries:
@@ -39,8 +33,3 @@ def externals(text: str) -> dict[str, int]:
 
         found |= callbacks.externals(text) | checked.externals(text) | mpi.externals(text)
     return found
-
-
-@functools.cache
-def _to_bf16() -> Library:
-    return Library([builder_code("bf16_ir")], [TO_BF16])

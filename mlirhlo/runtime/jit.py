@@ -22,9 +22,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from mlirhlo.diagnostics import error
+from mlirhlo.importing import LATE
 from mlirhlo.lowering import target as targets
+from mlirhlo.lowering.runtime_symbols import TO_BF16
 from mlirhlo.runtime.object_code.combining import gains_by_combining
 from mlirhlo.runtime.object_code.images import Image, Loaded, link
+
+with LATE:
+    from mlirhlo.runtime.generated import bf16_ir
 
 if TYPE_CHECKING:
     from threading import RLock
@@ -310,6 +315,18 @@ def _session() -> Any:
     return _binding().create_lljit_compiler(_target_machine(host(), 2), use_jit_link=True)
 
 
+def _calls(code: Code, symbol: str) -> bool:
+    """Whether code may call a function that is not in it."""
+    if isinstance(code, Image):
+        return any(name == symbol for _, name in code.outer)
+    return any(symbol.encode() in data for data in code)
+
+
+@functools.cache
+def _to_bf16() -> Library:
+    return Library([compile_object(bf16_ir.assembly())], [TO_BF16])
+
+
 class Library:
     """Machine code loaded into this process; its functions live as long as it does."""
 
@@ -325,15 +342,18 @@ class Library:
         Raises `HloError` HLO0434 when a function is missing.
         """
         image = code if isinstance(code, Image) else link(code, functions)
+        outside = dict(externals or {})
+        if TO_BF16 not in functions and _calls(image or code, TO_BF16):
+            outside.setdefault(TO_BF16, _to_bf16().address(TO_BF16))
         self._owners: tuple[object, ...]
         try:
             if isinstance(image, Image):
-                loaded = Loaded(image, externals or {})
+                loaded = Loaded(image, outside)
                 self._owners = (loaded,)
                 self._addresses = {n: loaded.start + image.functions[n] for n in functions}
             else:
                 assert not isinstance(code, Image)
-                self._link(code, functions, externals or {})
+                self._link(code, functions, outside)
         except KeyError as problem:
             raise error("HLO0434", f"compiled code needs {problem}, which is not there") from None
         except (OSError, RuntimeError) as problem:

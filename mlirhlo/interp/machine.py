@@ -30,6 +30,9 @@ T = TypeVar("T")
 _LOOK_S = 0.1
 """Seconds between two looks at devices that run for long."""
 
+_MOST_DEVICES = 1 << 15
+"""Threads of a process, at the most, as Linux has it by default."""
+
 FIRST_RNG_STATE = 0x7012395
 """Random state a module starts with on XLA:CPU, 128 bits wide."""
 
@@ -140,8 +143,14 @@ class Machine:
     ) -> list[T]:
         """Results of `program(replica, partition)` on every device, or on these, by global device number.
 
-        Raises the first exception any device raised; the others are stopped.
+        Raises the first exception any device raised; the others are stopped. Raises `HloError` HLO0507 for more
+        devices than a process has threads.
         """
+        if own is None and self.device_count > _MOST_DEVICES:
+            problem = (
+                f"{self.device_count} devices are more threads than a process has ({_MOST_DEVICES})"
+            )
+            raise HloError(Diagnostic("HLO0507", problem))
         devices = range(self.device_count) if own is None else own
         results: dict[int, Any] = {}
         self._forget()

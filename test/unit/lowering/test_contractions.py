@@ -20,6 +20,7 @@ import mlirhlo
 from mlirhlo.lowering.cpu.compiler import lower
 from mlirhlo.lowering.hlo_to_loops.contractions.kernels import contraction_kernel
 from mlirhlo.lowering.hlo_to_loops.loop_kernels import Output, array
+from mlirhlo.lowering.target import AVX512, using
 
 pytest.importorskip("llvmlite")
 
@@ -153,9 +154,10 @@ def test_what_is_read_beside_a_tile_is_asked_for_row_by_row() -> None:
 """)
     entry = module.hlo.entry
     root = entry.root.output
-    kernel = contraction_kernel(
-        "kernel", [Output(root, array(root))], [p.output for p in entry.parameters]
-    )
+    with using(AVX512):
+        kernel = contraction_kernel(
+            "kernel", [Output(root, array(root))], [p.output for p in entry.parameters]
+        )
     assert kernel is not None
     asked = [op for op in kernel.walk() if op.name == "memref.prefetch"]
     assert all("locality<2>" in str(op) for op in asked)
@@ -284,7 +286,8 @@ ENTRY e {
   ROOT b = f32[64,64] dot(a, y), lhs_contracting_dims={1}, rhs_contracting_dims={1}
 }
 """)
-    loops = str(lower(module.op).loops)
+    with using(AVX512):
+        loops = str(lower(module.op).loops)
     assert loops.count("func.func private @tile_") == 1
     assert loops.count("call @tile_") == 2
 

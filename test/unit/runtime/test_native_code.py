@@ -30,6 +30,7 @@ from mlirhlo.lowering.llvm_text import print_llvm
 from mlirhlo.lowering.runtime_symbols import PARALLEL_FOR
 from mlirhlo.lowering.stage_text import print_stage
 from mlirhlo.runtime.generated import (
+    bf16_ir,
     call_ir,
     device_threads_ir,
     meeting_ir,
@@ -66,7 +67,7 @@ def wrapper(triple: str, levels: tuple[int, ...] = LEVELS) -> Wrapper:
 def ahead(triple: str, levels: tuple[int, ...] = LEVELS) -> ModuleOp:
     m = LlvmBuilder()
     runtime_ir.add_wrapper(m, wrapper(triple, levels))
-    runtime_ir.add_to_bf16(m)
+    bf16_ir.add_to_bf16(m)
     return m.module()
 
 
@@ -357,7 +358,7 @@ def test_weights_are_mapped_once_and_stand_behind_the_arguments(tmp_path: Path) 
 def test_rounding_to_bf16_is_that_of_ml_dtypes() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     m = LlvmBuilder()
-    runtime_ir.add_to_bf16(m)
+    bf16_ir.add_to_bf16(m)
     f = m.function("store", [POINTER, POINTER])
     source, target = f.arguments
     target.store(f.call("__truncsfbf2", source.load(f32)))

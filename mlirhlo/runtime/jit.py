@@ -323,8 +323,15 @@ def _calls(code: Code, symbol: str) -> bool:
 
 
 @functools.cache
-def _to_bf16() -> Library:
+def _rounding() -> Library:
     return Library([compile_object(bf16_ir.assembly())], [TO_BF16])
+
+
+def _to_bf16() -> int:
+    """Address of the function that rounds to bf16."""
+    # Two threads may want the first one: the code of a second would be unmapped while modules call it.
+    with _lock:
+        return _rounding().address(TO_BF16)
 
 
 class Library:
@@ -344,7 +351,7 @@ class Library:
         image = code if isinstance(code, Image) else link(code, functions)
         outside = dict(externals or {})
         if TO_BF16 not in functions and _calls(image or code, TO_BF16):
-            outside.setdefault(TO_BF16, _to_bf16().address(TO_BF16))
+            outside.setdefault(TO_BF16, _to_bf16())
         self._owners: tuple[object, ...]
         try:
             if isinstance(image, Image):

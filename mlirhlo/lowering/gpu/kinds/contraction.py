@@ -22,6 +22,7 @@ from mlirhlo.lowering.builder import INDEX, Index, memref_of
 from mlirhlo.lowering.gpu.elements import array
 from mlirhlo.lowering.gpu.kinds.factor_tiles import FactorTile, Order
 from mlirhlo.lowering.gpu.kinds.group_terms import (
+    TILE_BYTES,
     GroupTile,
     most_tiles,
     terms_of_groups,
@@ -122,6 +123,9 @@ def _launch_parts(
 
 class Block:
     """The tile of a block of threads."""
+
+    barrier_bytes = 0
+    """Of a stage, in shared memory beside its tiles."""
 
     def __init__(self, b: LaunchBuilder, product: MatrixProduct, schedule: Schedule) -> None:
         self.b, self.product, self.op, self.schedule = b, product, product.op, schedule
@@ -230,8 +234,9 @@ class Block:
         b = self.b
         start, bytes_ = self.shared_bytes, prod(sizes) * element.byte_size
         self.shared_bytes += bytes_
-        stage = sum(self.sides) * self.depth * element.byte_size
-        if self.stages * stage <= b.plan.device.shared_memory_per_block:
+        stage = sum(self.sides) * self.depth * element.byte_size + self.barrier_bytes
+        beside = 0 if self.product.groups is None else TILE_BYTES
+        if self.stages * stage + beside <= b.plan.device.shared_memory_per_block:
             self.shared_bytes = 0
             return b.shared(sizes, memory_type(element))
         return b.view(b.dynamic_shared(), start, sizes, memory_type(element))

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from mlirhlo.lowering.gpu.kinds.contraction import Block
     from mlirhlo.lowering.schedule.group_ranges import GroupRange
 
+TILE_BYTES = 16
+"""Of shared memory, for the tile that a thread has looked for."""
+
 _FOUND = 1 << 30
 """What is left to count when a tile is known: more than there are tiles."""
 
@@ -73,7 +76,7 @@ def tile_of_group(block: Block, groups: GroupRange, number: Index) -> GroupTile:
     """The tile of a number. One thread looks for it."""
     b, count = block.b, block.op.space[groups.group]
     side, limit = block.sides[0], block.limits[0]
-    shared = b.shared([4], i32)
+    shared = b.shared([TILE_BYTES // 4], i32)
     with b.if_(b.cmpi("eq", b.index(block.thread), b.index(0))), b.e.scope():
 
         def visit(

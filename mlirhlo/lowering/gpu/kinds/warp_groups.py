@@ -110,6 +110,8 @@ class MappedTile:
 class WarpGroupBlock(Block):
     """Warp groups with 64 rows each, and a warp that brings the factors."""
 
+    barrier_bytes = 16
+
     def __init__(self, b: LaunchBuilder, product: MatrixProduct, schedule: Schedule) -> None:
         super().__init__(b, product, schedule)
         element: PrimitiveType = array(yielded(self.op.body)[0]).element_type
